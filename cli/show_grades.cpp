@@ -23,8 +23,10 @@ std::string cell_of(const Measurement* m) {
   return fmt::format("{}, {}", label_of(m->gate_one), label_of(m->gate_two));
 }
 
-GradingState state_of(const GradeItem& item) {
-  return item.result ? item.result->state : GradingState::kQueued;
+std::string state_text(const GradeItem& item) {
+  if (!item.dropped.empty()) return "dropped";
+  if (!item.cleared.empty()) return "cleared";
+  return std::string(name_of(item.result ? item.result->state : GradingState::kQueued));
 }
 
 void print_roster(const GradeOutcome& outcome, const Terminal& t) {
@@ -35,7 +37,8 @@ void print_roster(const GradeOutcome& outcome, const Terminal& t) {
     if (submissions.empty())
       t.out("never submitted: " + row.name + (row.id.empty() ? "" : " (" + row.id + ")"));
     if (submissions.size() > 1)
-      t.out("more than one submission: " + row.name + ": " + join(submissions, ", "));
+      t.out("more than one submission: " + row.name + ": " + join(submissions, ", ") +
+            "; `capstone gradebook choose NAME --reason TEXT` takes one of them");
   }
   for (const std::string& stranger : outcome.match.strangers) t.out("not in the roster: " + stranger);
 }
@@ -69,32 +72,41 @@ std::string grade_line(const GradeItem& item) {
 }
 
 void print_grading_plan(const GradeOutcome& outcome, const Terminal& t) {
-  Table table({"submission", "from", "what would be done"});
+  Table table({"submission", "from", "late", "what would be done"});
   for (const GradeItem& item : outcome.items)
-    table.row({item.submission.name, to_utf8(item.submission.shown),
-               !item.chosen           ? "left out (--only)"
+    table.row({item.submission.name, to_utf8(item.submission.shown), item.lateness,
+               !item.dropped.empty()  ? "nothing: dropped (" + to_utf8(item.dropped) + ")"
+               : !item.chosen         ? "left out (--only)"
                : item.because.empty() ? "nothing: unchanged"
                                       : "grade: " + item.because});
   t.out(table.text(t));
   for (const std::string& name : outcome.ignored) t.out("not a submission: " + to_utf8(name));
+  print_roster(outcome, t);
+  if (const double seconds = outcome.estimate(); seconds > 0)
+    t.out("about " + duration_text(seconds) + " with one submission at a time, as the earlier ones took");
   t.out("nothing was written (--dry-run)");
 }
 
 void print_grades(const GradeOutcome& outcome, const Terminal& t) {
-  Table table({"submission", "state", "human", "model", "suggested", "measured by"},
-              {false, false, false, false, true, false});
+  Table table({"submission", "state", "late", "human", "model", "suggested", "measured by"},
+              {false, false, false, false, false, true, false});
   std::map<std::string, int> states;
   std::vector<std::string> reasons;  // below the table: they are sentences
   for (const GradeItem& item : outcome.items) {
-    const GradingState state = state_of(item);
-    ++states[std::string(name_of(state))];
-    if (outcome.items.size() > kLongSummary && state == GradingState::kGraded) continue;
+    const std::string state = state_text(item);
+    ++states[state];
+    if (outcome.items.size() > kLongSummary && item.settled() && item.lateness.empty()) continue;
     const SubmissionResult* r = item.result ? &*item.result : nullptr;
-    table.row({item.submission.name, std::string(name_of(state)), r ? cell_of(r->of("human")) : "-",
+    table.row({item.submission.name, state, item.lateness, r ? cell_of(r->of("human")) : "-",
                r ? cell_of(r->of("llm")) : "-",
-               r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : "-",
-               vouched_by(item, outcome)});
-    if (r && !r->why.empty()) reasons.push_back(fmt::format("{}: {}", item.submission.name, to_utf8(r->why)));
+               item.settled() ? fmt::format("{:g}", r->suggested_total()) : "-", vouched_by(item, outcome)});
+    if (!item.dropped.empty())
+      reasons.push_back(fmt::format("{}: {}", item.submission.name, to_utf8(item.dropped)));
+    else if (!item.cleared.empty())
+      reasons.push_back(
+          fmt::format("{}: {} ({})", item.submission.name, to_utf8(item.cleared), to_utf8(r->why)));
+    else if (r && !r->why.empty())
+      reasons.push_back(fmt::format("{}: {}", item.submission.name, to_utf8(r->why)));
   }
   t.out(table.text(t));
   for (const std::string& reason : reasons) t.out(reason);
@@ -102,6 +114,12 @@ void print_grades(const GradeOutcome& outcome, const Terminal& t) {
   for (const auto& [state, count] : states) counts.push_back(fmt::format("{} {}", count, state));
   t.out(fmt::format("{} submissions: {}", outcome.items.size(), join(counts, ", ")));
   for (const std::string& name : outcome.ignored) t.out("not a submission: " + to_utf8(name));
+  for (const std::string& problem : outcome.problems) t.out(one_line("not taken: " + problem));
+  for (const std::string& name : outcome.gone)
+    t.out(
+        fmt::format("no longer among the submissions: {}; `capstone gradebook drop {} --reason TEXT` takes "
+                    "its row out",
+                    name, name));
   print_roster(outcome, t);
   t.out(outcome.csv.string());
   t.out("a suggestion is a starting point: the mentor's mark always wins");

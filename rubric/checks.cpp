@@ -16,6 +16,28 @@ namespace capstone::detail {
 
 namespace {
 
+double share_of(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+double answered_share(const Sources& s, int number) {
+  const WorklogSection& section = s.worklog.section(number);
+  if (!section.present) return 0;
+  std::size_t asked = worklog_sections()[static_cast<std::size_t>(number - 1)].questions.size();
+  auto answered = static_cast<std::size_t>(std::count_if(section.questions.begin(), section.questions.end(),
+                                                         [](const Question& q) { return q.content; }));
+  // A student may remove the questions and write an essay instead: that counts as an answer if it is long
+  // enough. Removing the questions without writing does not.
+  constexpr std::size_t kWordsAQuestion = 40;
+  if (section.questions.size() < asked && static_cast<std::size_t>(section.words) >= kWordsAQuestion * asked)
+    answered += asked - section.questions.size();
+  return share_of(answered, std::max(asked, section.questions.size()));
+}
+
+namespace {
+
 // Sequence numbers of the records of one kind for which `wanted` is true.
 template <class Wanted>
 std::vector<std::int64_t> records_where(const Sources& s, std::string_view kind, Wanted wanted) {
@@ -43,10 +65,6 @@ bool passed_gate_one(const Json& body) {
 
 void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
   to.insert(to.end(), from.begin(), from.end());
-}
-
-double share_of(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::string plural(std::size_t n, const char* noun) {
@@ -125,29 +143,20 @@ Fact predicted_first(const Sources& s) {
           records};
 }
 
-double answered_share(const Sources& s, int number) {
-  const WorklogSection& section = s.worklog.section(number);
-  if (!section.present) return 0;
-  std::size_t asked = worklog_sections()[static_cast<std::size_t>(number - 1)].questions.size();
-  std::size_t answered = section.questions.size() - static_cast<std::size_t>(section.unanswered());
-  // A student may remove the questions and write an essay instead: that counts as an answer if it is long
-  // enough. Removing the questions without writing does not.
-  constexpr std::size_t kWordsAQuestion = 40;
-  if (section.questions.size() < asked && static_cast<std::size_t>(section.words) >= kWordsAQuestion * asked)
-    answered += asked - section.questions.size();
-  return share_of(answered, std::max(asked, section.questions.size()));
-}
-
 Fact answered(const Sources& s, int number) {
   const WorklogSection& section = s.worklog.section(number);
   if (!section.present) return {0, true, fmt::format("section {} is not in the worklog", number), {}};
   double met = answered_share(s, number);
+  const auto phrases =
+      static_cast<std::size_t>(std::count_if(section.questions.begin(), section.questions.end(),
+                                             [](const Question& q) { return q.answered && !q.content; }));
   return {met,
           true,
-          fmt::format("{} of {} answered, {}",
+          fmt::format("{} of {} answered, {}{}",
                       section.questions.size() - static_cast<std::size_t>(section.unanswered()),
                       plural(section.questions.size(), "question"),
-                      plural(static_cast<std::size_t>(section.words), "word")),
+                      plural(static_cast<std::size_t>(section.words), "word"),
+                      phrases ? fmt::format("; {} without content", plural(phrases, "answer")) : ""),
           {}};
 }
 
@@ -175,13 +184,11 @@ Fact timed_or_explained(const Sources& s) {
             return text_at(body, "version") == m.version && passed_gate_one(body);
           })};
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
-  double met = answered_share(s, 4);
   const auto counted = records_where(s, "explanation", [](const Json&) { return true; });
   return {
-      met, true,
+      counted.empty() ? 0 : answered_share(s, 4), true,
       counted.empty()
-          ? "no GPU: gate two was not judged here; section 4 has to argue from counts "
-            "(capstone explain) and from times measured elsewhere"
+          ? "no GPU: gate two was not judged here, and no counts are recorded (capstone explain)"
           : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}",
                         plural(counted.size(), "explanation")),
       counted};
@@ -387,22 +394,24 @@ Fact anomalies_explained(const Sources& s) {
 Fact numbers_agree(const Sources& s) {
   LedgerNumbers numbers(s.project, s.ledger);
   constexpr std::size_t kShown = 6;
-  std::vector<std::string> wrong, right;
+  std::vector<std::string> wrong, emulated, right;
   std::vector<Quotation> agreeing;
   for (const Paragraph& p : s.worklog.paragraphs)
-    for (const Quotation& q : numbers.find(p.text, {p.section, p.column, p.row, p.with_code}, &agreeing))
-      if (q.kind == Quotation::Kind::kNotInLedger)
-        wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
+    for (const Quotation& q : numbers.find(p.text, {p.section, p.column, p.row, p.with_code}, &agreeing)) {
+      const std::string place = fmt::format("\"{}\" at worklog.md:{}", q.text, p.line);
+      if (q.kind == Quotation::Kind::kNotInLedger) wrong.push_back(place);
+      if (q.kind == Quotation::Kind::kEmulated) emulated.push_back(place);
+    }
+  std::vector<std::string> faults;
+  if (!wrong.empty()) faults.push_back("not in the ledger: " + join(wrong, ", "));
+  if (!emulated.empty())
+    faults.push_back("emulated times, which the sentence does not say: " + join(emulated, ", "));
+  if (!faults.empty()) return {0, true, join(faults, "; "), {}};
+  if (agreeing.empty()) return {1, true, "no measured speedup is quoted as a number", {}};
   for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i)
     right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
   if (agreeing.size() > kShown) right.push_back(fmt::format("and {} more", agreeing.size() - kShown));
-  if (wrong.empty())
-    return {
-        1,
-        true,
-        "every quoted speedup is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")),
-        {}};
-  return {0, true, "not in the ledger: " + join(wrong, ", "), {}};
+  return {1, true, "every quoted speedup is in the ledger: " + join(right, "; "), {}};
 }
 
 Fact failures_told(const Sources& s) {
@@ -447,6 +456,9 @@ const std::map<std::string, CheckFunction>& checks() {
       {"numbers_agree", numbers_agree},
       {"failures_told", failures_told},
       {"claims_hold", claims_hold},
+      {"own_kernel", own_kernel},
+      {"kernel_runs", kernel_runs},
+      {"answers_have_content", answers_have_content},
   };
   return all;
 }

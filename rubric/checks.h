@@ -25,6 +25,14 @@ struct Sources {
   const Rejudged* rejudged = nullptr;  ///< null: the student's own score sheet; nothing was judged again
 };
 
+/// The share of a section's questions that are answered with content; an essay without the questions counts
+/// if it is long enough.
+double answered_share(const Sources& sources, int section);
+
+Fact own_kernel(const Sources& sources);
+Fact kernel_runs(const Sources& sources);
+Fact answers_have_content(const Sources& sources);
+
 using CheckFunction = Fact (*)(const Sources&);
 /// Every check by its id, as a rubric names it.
 const std::map<std::string, CheckFunction>& checks();

@@ -198,7 +198,9 @@ std::optional<LedgerNumbers::Known> LedgerNumbers::ratio(const Arm* first, const
   if (first == nullptr || second == nullptr || second->median_ms.point <= 0 || first->median_ms.point <= 0)
     return std::nullopt;
   double ratio = first->median_ms.point / second->median_ms.point;
-  double relative = std::hypot(relative_error(first->median_ms), relative_error(second->median_ms));
+  // The scatter of emulated times says nothing, so it widens nothing.
+  double relative =
+      emulated ? 0 : std::hypot(relative_error(first->median_ms), relative_error(second->median_ms));
   return Known{ratio, ratio * relative, emulated};
 }
 

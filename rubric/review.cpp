@@ -194,6 +194,11 @@ class Reviewer {
         if (!q.answered)
           add(spec.number, Severity::kMissing, fmt::format("not answered: {}", q.text),
               fmt::format("worklog.md:{}", q.line), "write your answer below the question");
+        else if (!q.content)
+          add(spec.number, Severity::kMissing, fmt::format("answered without content: {}", q.text),
+              fmt::format("worklog.md:{}", q.line),
+              "say in a sentence what you saw and what you conclude; the same phrase everywhere is no "
+              "answer");
       if (section.words == 0 && section.questions.empty())
         add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is empty", spec.title),
             fmt::format("worklog.md:{}", section.line), "a few honest sentences are enough for a start");

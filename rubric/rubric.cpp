@@ -71,12 +71,28 @@ void suggest_by_share(CriterionScore& result) {
 }
 
 void suggest_all_or_nothing(CriterionScore& result) {
-  auto broken = std::find_if(result.evidence.begin(), result.evidence.end(), [](const Evidence& e) {
-    return e.standing != Standing::kMet && e.standing != Standing::kNotApplicable;
-  });
-  bool whole = broken == result.evidence.end();
-  result.suggested = whole ? result.criterion->weight : 0;
-  result.because = whole ? "every check is met" : fmt::format("all or nothing: {}", broken->fact);
+  const Evidence* broken = nullptr;
+  for (std::size_t i = 0; i < result.evidence.size() && !broken; ++i) {
+    const Evidence& e = result.evidence[i];
+    if (!result.criterion->checks[i].gate && e.standing != Standing::kMet &&
+        e.standing != Standing::kNotApplicable)
+      broken = &e;
+  }
+  result.suggested = broken ? 0 : result.criterion->weight;
+  result.because = broken ? fmt::format("all or nothing: {}", broken->fact) : "every check is met";
+}
+
+// Without what a gate asks for, the other evidence is no work of the student's.
+void close_gates(CriterionScore& result) {
+  const double most = result.criterion->levels.back().to;
+  for (std::size_t i = 0; i < result.evidence.size(); ++i) {
+    const Evidence& e = result.evidence[i];
+    if (!result.criterion->checks[i].gate || e.standing == Standing::kNotApplicable || e.met >= 0.5) continue;
+    if (result.suggested <= most) continue;
+    result.suggested = most;
+    result.because +=
+        fmt::format("; no more than the level \"{}\": {}", result.criterion->levels.back().name, e.fact);
+  }
 }
 
 // No check: a check that anyone fails to meet would cost marks.
@@ -113,6 +129,7 @@ ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView&
       suggest_by_share(result);
     else
       suggest_all_or_nothing(result);
+    close_gates(result);
     sheet.suggested += result.suggested;
     sheet.criteria.push_back(std::move(result));
   }

@@ -21,6 +21,9 @@ struct Check {
   std::string says;  ///< what it looks for, for the score sheet
   /// When it is not met at all, the suggestion is capped at `cap` of the criterion's weight.
   bool required = false;
+  /// When less than half of it is met, the suggestion stays within the criterion's lowest level. Its share
+  /// may be 0.
+  bool gate = false;
 };
 
 /// A description of the marks from `from` to `to`, both included.
@@ -82,12 +85,20 @@ struct CriterionScore {
 /// The questions for the mentor: first the criterion's, then those that its evidence raises.
 std::vector<std::string> questions_of(const CriterionScore& score);
 
+/// What a mentor's machine found out about a submitted kernel.
+struct JudgedKernel {
+  std::string candidate;           ///< "human" or "llm"
+  std::string verdict;             ///< "PASS, FASTER", "WRONG"
+  std::vector<std::string> lines;  ///< why it failed, one fact a line; empty: it passed
+};
+
 struct ScoreSheet {
   std::vector<CriterionScore> criteria;
   double suggested = 0;  ///< marks, the sum over the criteria
   std::string rubric_digest;
   std::vector<std::string> facts;     ///< what a reader should know and no mark depends on
   std::vector<std::string> findings;  ///< why a mentor must look before any mark counts; for mentors only
+  std::vector<JudgedKernel> judged{};  ///< empty on the student's own sheet
 };
 
 /// The outcome when a mentor's machine judged the submitted kernels again.

@@ -116,15 +116,20 @@ class RubricReader {
   }
 
   Check check(const YAML::Node& node) const {
-    expect_keys(node, {"id", "share", "says", "required"});
-    Check c{text(node, "id"), number<double>(node, "share"), text(node, "says"), false};
+    expect_keys(node, {"id", "share", "says", "required", "gate"});
+    Check c;
+    c.id = text(node, "id");
+    c.says = text(node, "says");
+    if (node["gate"]) c.gate = number<bool>(node, "gate");
+    if (!c.gate || node["share"]) c.share = number<double>(node, "share");
     std::vector<std::string> known = check_ids();
     if (std::find(known.begin(), known.end(), c.id) == known.end()) {
       std::optional<std::string> near = nearest(c.id, known);
       error(node["id"], fmt::format("unknown check '{}'", c.id),
             near ? fmt::format("did you mean '{}'?", *near) : "checks: " + join(known, ", "));
     }
-    if (!(c.share > 0) || !std::isfinite(c.share)) error(node["share"], "a share must be above 0", "");
+    if (!(c.share > 0 || (c.gate && c.share == 0)) || !std::isfinite(c.share))
+      error(node["share"], "a share must be above 0", "");
     if (node["required"]) c.required = number<bool>(node, "required");
     return c;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "harness/base/ascii.h"
 #include "harness/base/spelling.h"
@@ -93,6 +94,7 @@ class Reader {
     MarkdownDocument document(log_.text);
     for (cmark_node* block : document.blocks()) take_block(block);
     close_question();
+    judge_repetition();
     judge_structure();
     return std::move(log_);
   }
@@ -224,6 +226,7 @@ class Reader {
       int words = count_words(without_placeholders(flat.text));
       if (current() != nullptr) current()->words += words;
       words_since_ += words;
+      answer_ += " " + flat.text;
       if (words > 0 || flat.text.find("{{") != std::string::npos) answered_ = true;
     }
   }
@@ -233,10 +236,25 @@ class Reader {
       Question& question = log_.sections[static_cast<std::size_t>(open_ - 1)].questions.back();
       question.words = words_since_;
       question.answered = answered_;
+      constexpr int kFewWords = 4;
+      question.content = answered_ && (words_since_ == 0 || words_since_ >= kFewWords ||
+                                       answer_.find_first_of("{0123456789") != std::string::npos);
+      if (words_since_ > 0)
+        said_[ascii_lower(trim(answer_))].push_back(
+            {open_, log_.sections[static_cast<std::size_t>(open_ - 1)].questions.size() - 1});
     }
+    answer_.clear();
     open_ = 0;
     words_since_ = 0;
     answered_ = false;
+  }
+
+  // One text that answers three questions answers none of them.
+  void judge_repetition() {
+    for (const auto& [text, places] : said_)
+      for (const auto& [section, question] : places)
+        if (places.size() > 2)
+          log_.sections[static_cast<std::size_t>(section - 1)].questions[question].content = false;
   }
 
   void judge_structure() {
@@ -277,6 +295,8 @@ class Reader {
   int open_ = 0;  // section of the current question; 0: none
   int words_since_ = 0;
   bool answered_ = false;
+  std::string answer_;                                                    // to the current question
+  std::map<std::string, std::vector<std::pair<int, std::size_t>>> said_;  // answer → sections and questions
   std::vector<int> order_;
   std::vector<int> inserted_;  // numbers of the empty lines in the parsed text that the file does not have
   std::vector<std::pair<std::string, int>> other_headings_;

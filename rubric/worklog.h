@@ -35,6 +35,9 @@ struct Question {
   int line = 0;
   int words = 0;          ///< of the prose between this question and the next
   bool answered = false;  ///< the student wrote prose, a list, a table or code below it
+  /// Answered by more than a phrase: at least four words, a number, a placeholder, a table or code; and not
+  /// the same text that answers two more questions ("see code").
+  bool content = false;
 };
 
 /// A paragraph that the student wrote.

@@ -55,6 +55,13 @@ Result<std::string> certificates_page(const std::vector<Certificate>& certificat
 Result<std::string> certificate_svg(const Certificate& certificate, const CertificateText& text,
                                     const std::filesystem::path& templates);
 
+/// What a person sees of published marks: points and reasons of each criterion, and the total. Reasons keep
+/// their lines.
+/// @param markdown  false: plain text, for a terminal
+std::string marks_text(const GradebookRow& row, const Rubric& rubric, bool markdown);
+Result<std::string> marks_page(const GradebookRow& row, const Rubric& rubric,
+                               const std::filesystem::path& templates);
+
 /// The five sections of the worklog and the rubric, on one page for printing.
 Result<std::string> handout_page(const Rubric& rubric, const std::filesystem::path& templates);
 

@@ -69,8 +69,10 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
       r->SetValue(std::string(key) + "_SPEEDUP",
                   o && o->speedup ? fmt::format("{:.3g}", o->speedup->point) : "");
     }
-    for (const auto& mark : row.marks) {
+    for (std::size_t i = 0; i < row.marks.size(); ++i) {
+      const auto& mark = row.marks[i];
       auto* cell = r->AddSectionDictionary("MARK");
+      cell->SetValue("CRITERION", page.rubric.criteria[i].title);
       cell->SetValue("POINTS", mark ? number(mark->points) : "");
       cell->SetValue("MARK_TONE", mark && mark->earlier_version ? "muted" : "plain");
     }

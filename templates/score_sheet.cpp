@@ -1,8 +1,11 @@
 #include <ctemplate/template_dictionary.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/course/explained.h"
 #include "templates/page.h"
 #include "templates/report.h"
 
@@ -83,6 +86,12 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
     json["facts"] = Json::array();
     for (const std::string& fact : sheet.facts) json["facts"].push_back(to_utf8(fact));
   }
+  json["judged"] = Json::array();
+  for (const JudgedKernel& kernel : sheet.judged) {
+    Json entry{{"candidate", kernel.candidate}, {"verdict", kernel.verdict}, {"lines", Json::array()}};
+    for (const std::string& line : kernel.lines) entry["lines"].push_back(to_utf8(line));
+    json["judged"].push_back(std::move(entry));
+  }
   json["criteria"] = Json::array();
   for (const CriterionScore& c : sheet.criteria) {
     Json entry{{"id", c.criterion->id}, {"title", c.criterion->title}, {"weight", c.criterion->weight}};
@@ -106,6 +115,13 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
 constexpr const char* kNoSpeed =
     "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.";
 
+constexpr const char* kJudged = "What was judged";
+
+bool any_failed(const ScoreSheet& sheet) {
+  return std::any_of(sheet.judged.begin(), sheet.judged.end(),
+                     [](const JudgedKernel& kernel) { return !kernel.lines.empty(); });
+}
+
 constexpr const char* kLookFirst = "Look at this before you mark";
 
 std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
@@ -116,6 +132,15 @@ std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Au
   if (audience == Audience::kMentor && !sheet.findings.empty()) {
     out += fmt::format("\n## {}\n\n", kLookFirst);
     for (const std::string& finding : sheet.findings) out += fmt::format("- {}\n", escape_markdown(finding));
+  }
+  if (!sheet.judged.empty()) {
+    out += fmt::format("\n## {}\n", kJudged);
+    for (const JudgedKernel& kernel : sheet.judged) {
+      out += fmt::format("\n**{}: {}**\n", kernel.candidate, kernel.verdict);
+      for (const std::string& line : kernel.lines) out += fmt::format("\n- {}", escape_markdown(line));
+      if (!kernel.lines.empty()) out += "\n";
+    }
+    if (any_failed(sheet)) out += fmt::format("\n{}\n", kReplayHint);
   }
   for (const CriterionScore& c : sheet.criteria) {
     out += fmt::format("\n## {} ({} marks)\n\n{}\n\n", escape_markdown(c.criterion->title),
@@ -157,6 +182,19 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
     findings->SetValue("TITLE", kLookFirst);
     for (const std::string& finding : sheet.findings)
       findings->AddSectionDictionary("FINDING")->SetValue("TEXT", to_utf8(finding));
+  }
+  if (!sheet.judged.empty()) {
+    auto* judged = dict.AddSectionDictionary("JUDGED");
+    judged->SetValue("TITLE", kJudged);
+    for (const JudgedKernel& kernel : sheet.judged) {
+      auto* entry = judged->AddSectionDictionary("KERNEL");
+      entry->SetValue("WHO", kernel.candidate);
+      entry->SetValue("VERDICT", kernel.verdict);
+      for (const std::string& line : kernel.lines)
+        entry->AddSectionDictionary("LINE")->SetValue("TEXT", to_utf8(line));
+    }
+    if (any_failed(sheet)) judged->AddSectionDictionary("REPLAY")->SetValue("TEXT", kReplayHint);
+    if (mentor) judged->ShowSection("WORKLOG");
   }
   for (const CriterionScore& c : sheet.criteria) {
     auto* criterion = dict.AddSectionDictionary("CRITERION");

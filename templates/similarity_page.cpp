@@ -50,9 +50,11 @@ Result<std::string> similarity_page(const SimilarityReport& report, const std::f
   Dictionary dict("similarity");
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
-  dict.SetValue("TITLE", "Kernels that share code");
+  dict.SetValue("TITLE", "Kernels and worklogs that are alike");
   fill(dict, "PAIR", report.pairs, false);
   fill(dict, "ORIGIN", report.origins, true);
+  fill(dict, "PROSE", report.prose, false);
+  if (report.prose.empty()) dict.ShowSection("NO_PROSE");
   if (report.pairs.empty()) dict.ShowSection("NO_PAIRS");
   if (report.origins.empty()) dict.ShowSection("NO_ORIGINS");
   return pages.expand("similarity.tpl", dict);

@@ -1,5 +1,5 @@
 #pragma once
-// A page that shows the shared code of kernels side by side.
+// A page that shows the shared code of kernels, and the shared prose of worklogs, side by side.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,6 +18,7 @@ struct SimilarityFinding {
 struct SimilarityReport {
   std::vector<SimilarityFinding> pairs;    ///< two students' kernels
   std::vector<SimilarityFinding> origins;  ///< a student's kernel and a possible source of it
+  std::vector<SimilarityFinding> prose;    ///< two students' worklogs
 };
 
 /// @error a page template is missing.

@@ -11,6 +11,7 @@
 #include "cli/judge_flags.h"
 #include "cli/show.h"
 #include "harness/base/text.h"
+#include "harness/course/explained.h"
 
 namespace capstone::cli {
 namespace {
@@ -81,7 +82,7 @@ class AppealPage {
                       m.cases.size(), m.source_sha256.substr(0, 12)));
       out("  - " + environment_of(m));
       seeds(m);
-      if (const CaseResult* failure = m.first_failure()) first_failure(*failure);
+      for (const std::string& line : failure_lines(m)) out("  - " + line);
     }
     if (result.judged.empty())
       out("- nothing was judged: " + result.why);
@@ -98,21 +99,6 @@ class AppealPage {
         seeds.push_back(text);
     }
     if (!seeds.empty()) out("  - seeds: " + join(seeds, ", "));
-  }
-
-  void first_failure(const CaseResult& c) const {
-    out(fmt::format("  - first failure: {} {}{}{}{}, seed {}: {}{}", c.id, c.sizes.dump(),
-                    c.battery.empty() ? "" : ", " + c.battery, c.build.empty() ? "" : ", build " + c.build,
-                    c.schedule.empty() ? "" : ", schedule " + c.schedule, c.seed, c.problem,
-                    c.where.empty() ? "" : " (" + c.where + ")"));
-    if (!c.diagnosis || c.diagnosis->first.empty()) return;
-    const Diagnosis& d = *c.diagnosis;
-    std::vector<std::string> index;
-    for (std::int64_t i : d.first) index.push_back(std::to_string(i));
-    out(fmt::format("  - first mismatch: {}[{}]: expected {}, {}; {} of {} wrong{}", d.output,
-                    join(index, ", "), number_text(d.first_expected),
-                    got_text(d.first_got, d.first_unwritten), d.wrong, d.total,
-                    d.pattern.empty() ? "" : "; " + d.pattern));
   }
 
   void marks() const {

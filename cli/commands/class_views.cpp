@@ -12,6 +12,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/eligibility.h"
 #include "harness/course/gradebook/leaderboard.h"
 #include "harness/workflows/cohort.h"
 #include "harness/workflows/output_path.h"
@@ -85,7 +86,10 @@ Result<ExitCode> present(const Context& context, const ViewArguments& arguments)
   CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
-  CAPSTONE_TRY(auto names, cohort.book.submissions());
+  std::vector<std::string> names;
+  for (const GradebookRow& row : rows)
+    if (row.state != "missing" && (names.empty() || names.back() != row.submission))
+      names.push_back(row.submission);
   CAPSTONE_TRY(auto order, running_order(context, arguments.order, names));
   CAPSTONE_TRY(std::string page,
                present_page(rows, summaries, order, arguments.title, context.resources.templates()));
@@ -104,7 +108,7 @@ struct CertificateArguments {
   std::vector<std::string> names;
   std::string cohort = "graded", course, date, signatory, logo, out = "certificates";
   double at_least = 0;
-  bool all = false;
+  bool all = false, anyway = false;
 };
 
 Result<std::string> logo_uri(const fs::path& file) {
@@ -123,6 +127,28 @@ std::string file_uri(const fs::path& file) {
   std::string uri = "file://";
   for (const fs::path& part : file.relative_path()) uri += "/" + percent_encoded(part.string());
   return uri;
+}
+
+// The letters of a name that no installed font has: a browser prints boxes for them. Asks fontconfig; without
+// it nothing is known, and nothing is missing.
+std::string without_font(const std::string& name, const std::string& path_variable) {
+  std::string missing;
+  for (std::size_t at = 0; at < name.size();) {
+    std::size_t end = at + 1;
+    while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) ++end;
+    const std::string letter = name.substr(at, end - at);
+    at = end;
+    if (letter.size() == 1 || missing.find(letter) != std::string::npos) continue;
+    unsigned code = static_cast<unsigned char>(letter[0]) & (0xFFu >> (letter.size() + 1));
+    for (std::size_t i = 1; i < letter.size(); ++i)
+      code = code << 6 | (static_cast<unsigned char>(letter[i]) & 0x3Fu);
+    ProcessSpec spec;
+    spec.argv = {"fc-list", fmt::format(":charset={:x}", code), "family"};
+    if (!find_program("fc-list", path_variable)) return {};
+    const auto fonts = run_process(spec);
+    if (fonts && fonts->ok() && trim(fonts->out).empty()) missing += letter;
+  }
+  return missing;
 }
 
 // All pages in one PDF, printed by an installed browser.
@@ -155,7 +181,7 @@ Result<void> print_pdf(const Context& context, const fs::path& page, const fs::p
               ExitCode::kEnvironment);
 }
 
-// The certificates of the chosen submissions whose members reached the points.
+// The certificates of the chosen submissions whose members may have one.
 Result<std::vector<Certificate>> eligible(const Context& context, workflows::OpenCohort& cohort,
                                           const CertificateArguments& arguments,
                                           std::vector<std::string>& files) {
@@ -167,6 +193,7 @@ Result<std::vector<Certificate>> eligible(const Context& context, workflows::Ope
                   near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
     }
   CAPSTONE_TRY(auto rows, cohort.book.published_rows(cohort.rubric));
+  CAPSTONE_TRY(const auto summaries, cohort.book.summaries());
   std::vector<Certificate> certificates;
   std::map<std::string, int> members;
   std::map<std::string, std::string> titles;  // id → the mentor's title of it
@@ -175,13 +202,12 @@ Result<std::vector<Certificate>> eligible(const Context& context, workflows::Ope
         std::find(arguments.names.begin(), arguments.names.end(), row.submission) == arguments.names.end())
       continue;
     const int member = ++members[row.submission];
-    const auto total = row.total();
-    if (!total || *total < arguments.at_least) {
-      context.terminal.out(one_line(
-          fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
-                      total ? fmt::format("{:g} of the required {:g} points", *total, arguments.at_least)
-                            : "no published marks")));
-      continue;
+    if (const std::string why = why_not_eligible(row, rows, cohort.rubric, summaries, arguments.at_least);
+        !why.empty()) {
+      context.terminal.out(one_line(fmt::format("{} for {} ({}): {}",
+                                                arguments.anyway ? "a certificate anyway" : "no certificate",
+                                                row.person.name, row.submission, why)));
+      if (!arguments.anyway) continue;
     }
     auto [title, fresh] = titles.try_emplace(row.problem, replace_all(row.problem, "_", " "));
     if (auto problem =
@@ -201,7 +227,8 @@ Result<ExitCode> certificate(const Context& context, const CertificateArguments&
   CAPSTONE_TRY(auto certificates, eligible(context, cohort, arguments, files));
   if (certificates.empty())
     return fail("no eligible student", cohort.folder.string(),
-                "marks count once they are published: capstone gradebook publish");
+                "marks count once they are published: capstone gradebook publish; --anyway certifies the "
+                "submissions that you name all the same");
   CertificateText text{arguments.course,
                        arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date,
                        arguments.signatory,
@@ -213,6 +240,13 @@ Result<ExitCode> certificate(const Context& context, const CertificateArguments&
     CAPSTONE_TRY(std::string svg, certificate_svg(certificates[i], text, context.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(out / files[i], svg));
   }
+  for (const Certificate& one : certificates)
+    if (std::string letters = without_font(to_utf8(one.name), context.resources.path_variable);
+        !letters.empty())
+      context.terminal.out(one_line(fmt::format(
+          "warning: {}: no installed font has {}, so it is printed as a box; apt-get install fonts-noto-cjk "
+          "fonts-noto-color-emoji fonts-noto-core",
+          one.name, letters)));
   CAPSTONE_TRY(std::string page, certificates_page(certificates, text, context.resources.templates()));
   CAPSTONE_CHECK(write_file_atomic(out / "certificates.html", page));
   context.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(),
@@ -259,7 +293,11 @@ void add_class_views(CLI::App& app, Context& context, Action& action) {
   auto* paper = app.add_subcommand("certificate", "for mentors: certificates as SVG, one HTML and one PDF");
   paper->add_option("names", c->names,
                     "submissions, as `gradebook` lists them; a team has one for each member");
-  paper->add_flag("--all", c->all, "for every eligible student");
+  auto* all =
+      paper->add_flag("--all", c->all,
+                      "for every eligible student: graded, no duplicate, everything published for this "
+                      "version, a human kernel that passes, honesty above its lowest level");
+  paper->add_flag("--anyway", c->anyway, "also where the named submissions are not eligible")->excludes(all);
   add_cohort_option(*paper, c->cohort);
   paper->add_option("--course", c->course, "its name")->required();
   paper->add_option("--signatory", c->signatory, "who signs")->required();

@@ -21,6 +21,8 @@ struct GradeArguments {
   GradeRequest request;
   std::string executor = "local";
   bool dry_run = false, collect = false;
+  std::vector<std::string> clear;
+  std::string reason, grader;
 };
 
 // A moving line on a terminal; in a file or pipe a line for each start and end.
@@ -54,6 +56,15 @@ workflows::GradeEvents show_events(const Context& context) {
 
 Result<ExitCode> grade(const Context& context, GradeArguments arguments) {
   GradeRequest& request = arguments.request;
+  if (!arguments.clear.empty()) {
+    CAPSTONE_CHECK(workflows::clear_submissions(context, request.out, arguments.clear, arguments.reason,
+                                                arguments.grader.empty() ? context.user : arguments.grader));
+    for (const std::string& name : arguments.clear) context.terminal.out(name + ": cleared, it is graded");
+    return ExitCode::kDone;
+  }
+  if (request.folder.empty() == request.repos.empty())
+    return fail("no submissions are named", {},
+                "capstone grade FOLDER; or --repos ROSTER; or --clear NAME --reason TEXT");
   if (arguments.executor == "slurm") request.executor = GradeRequest::Executor::kSlurm;
   if (arguments.collect) request.executor = GradeRequest::Executor::kCollect;
   if (arguments.dry_run) {
@@ -100,11 +111,15 @@ void add_grade(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("grade", "for mentors: judge every submission in a folder");
   auto a = std::make_shared<GradeArguments>();
   GradeRequest& r = a->request;
+  command->add_option(
+      "folder", r.folder,
+      "folders and archives made by `capstone submit`; or a bulk archive of Canvas, Moodle or Gradescope");
   command
       ->add_option(
-          "folder", r.folder,
-          "folders and archives made by `capstone submit`; or a bulk archive of Canvas, Moodle or Gradescope")
-      ->required();
+          "--repos", r.repos,
+          "instead of a folder: CSV with name,id,email,repository (and deadline); clones each and takes "
+          "the last commit before the deadline")
+      ->type_name("ROSTER");
   command->add_option("--out", r.out, "where results, score sheets and grades.csv go (default graded/)");
   command->add_option(
       "--roster", r.roster,
@@ -124,6 +139,12 @@ void add_grade(CLI::App& app, Context& context, Action& action) {
   command->add_flag("--dry-run", a->dry_run, "list what would be graded and why, write nothing");
   command->add_flag("--allow-unisolated", r.allow_unisolated,
                     "run submissions even where they can read this account's files");
+  auto* clear = command->add_option("--clear", a->clear,
+                                    "record that a person has looked at a needs_mentor: it counts as graded");
+  command->add_option("--reason", a->reason, "with --clear: what was found out; kept in the history")
+      ->needs(clear);
+  command->add_option("--grader", a->grader, "with --clear: who looked (default: your user name)")
+      ->needs(clear);
   add_slurm_options(*command, *a);
   add_judge_options(*command, r.judge);
   command->callback([&context, &action, a] { action = [&context, a] { return grade(context, *a); }; });

@@ -7,6 +7,7 @@
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
+#include "cli/publishing.h"
 #include "cli/show_grades.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -86,6 +87,11 @@ Result<ExitCode> show(const Context& context, const GradebookArguments& argument
   }
   t.out(table.text(t));
   if (earlier) t.out("* given for an earlier version");
+  CAPSTONE_TRY(const auto rulings, cohort.book.rulings());
+  for (const Ruling& ruling : rulings)
+    if (ruling.kind == Ruling::Kind::kDropped)
+      t.out(
+          one_line(fmt::format("dropped: {} ({}, by {})", ruling.submission, ruling.reason, ruling.grader)));
   return ExitCode::kDone;
 }
 
@@ -125,6 +131,10 @@ Result<ExitCode> compare_kernels(const Context& context, OpenCohort& cohort, dou
   for (const SimilarityFinding& f : compared.report.origins)
     table.row({f.first, to_utf8(f.second), fmt::format("{:.0f} %", 100 * f.likeness.of_first)});
   t.out(table.text(t));
+  Table prose({"worklog", "shares prose with", "share"}, {false, false, true});
+  for (const SimilarityFinding& f : compared.report.prose)
+    prose.row({f.first, f.second, fmt::format("{:.0f} %", 100 * f.likeness.share)});
+  if (!compared.report.prose.empty()) t.out(prose.text(t));
   t.out(fmt::format("{} kernels compared; the aligned fragments: {}", compared.kernels,
                     compared.page.string()));
   t.out("this is evidence for a person to look at, never a penalty");
@@ -183,15 +193,6 @@ Result<ExitCode> show_history(const Context& context, const GradebookArguments& 
   return ExitCode::kDone;
 }
 
-Result<ExitCode> publish(const Context& context, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
-  CAPSTONE_TRY(int people, cohort.book.publish(cohort.rubric,
-                                               arguments.grader.empty() ? context.user : arguments.grader));
-  context.terminal.out(fmt::format("published for {} {}: a copy of what each sees is kept", people,
-                                   people == 1 ? "person" : "people"));
-  return ExitCode::kDone;
-}
-
 Result<ExitCode> back_up(const Context& context, const GradebookArguments& arguments) {
   const fs::path file = context.cwd / arguments.out;
   CAPSTONE_CHECK(back_up_gradebook(context.cwd / arguments.cohort, file));
@@ -247,9 +248,7 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* history = command->add_subcommand("history", "list everything that happened to one submission");
   history->add_option("name", a->name, "the submission")->required();
   add_cohort_option(*history, a->cohort);
-  auto* publishing = command->add_subcommand("publish", "publish the present marks to the students");
-  add_cohort_option(*publishing, a->cohort);
-  publishing->add_option("--grader", a->grader, "who publishes (default: your user name)");
+  add_publishing(*command, context, action);
   auto* granting = command->add_subcommand(
       "grace", "allow a submission days after the deadline that do not count as late");
   granting->add_option("name", a->name, "the submission")->required();
@@ -274,7 +273,8 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   add_cohort_option(*agreeing, a->cohort);
   auto* comparing = command->add_subcommand(
       "similarity",
-      "find kernels that share code: with each other, with rungs and examples, with the project's own model");
+      "find kernels that share code (with each other, rungs, examples, the own model), and worklogs that "
+      "share prose");
   comparing->add_option("--least", a->least, "smallest share to list [%] (default 40)")
       ->check(CLI::Range(1.0, 100.0));
   add_cohort_option(*comparing, a->cohort);
@@ -285,9 +285,10 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* verifying = command->add_subcommand("verify", "check that a gradebook or a backup is whole");
   verifying->add_option("file", a->folder, "a backup, or a cohort's folder (default graded/)")
       ->default_str("graded");
-  command->callback([&context, &action, a, history, publishing, granting, assigning, merging, agreeing,
+  command->callback([&context, &action, a, command, history, granting, assigning, merging, agreeing,
                      comparing, backing, verifying] {
-    action = [&context, a, history, publishing, granting, assigning, merging, agreeing, comparing, backing,
+    if (chose_publishing(*command)) return;
+    action = [&context, a, history, granting, assigning, merging, agreeing, comparing, backing,
               verifying]() -> Result<ExitCode> {
       if (backing->parsed()) return back_up(context, *a);
       if (verifying->parsed()) return verify(context, *a);
@@ -301,7 +302,7 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
       if (!a->progress.empty()) return show_progress(context, *a);
       if (history->parsed()) return show_history(context, *a);
       if (granting->parsed()) return grace(context, *a);
-      return publishing->parsed() ? publish(context, *a) : show(context, *a);
+      return show(context, *a);
     };
   });
 }

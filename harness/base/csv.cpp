@@ -24,11 +24,15 @@ bool looks_like_formula(std::string_view text) {
          !is_number(text);
 }
 
+std::string_view without_mark(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text;
+}
+
 class CsvReader {
  public:
-  CsvReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-  }
+  CsvReader(std::string_view text, const std::string& file, char separator)
+      : text_(without_mark(text)), file_(file), separator_(separator) {}
 
   Result<std::vector<CsvRow>> read() {
     std::vector<CsvRow> rows;
@@ -38,7 +42,7 @@ class CsvReader {
       for (bool more = true; more;) {
         CAPSTONE_TRY(std::string cell, cell_here());
         row.cells.push_back(std::move(cell));
-        more = at_ < text_.size() && text_[at_] == ',';
+        more = at_ < text_.size() && text_[at_] == separator_;
         if (more) ++at_;
       }
       end_of_line();
@@ -51,7 +55,7 @@ class CsvReader {
   Result<std::string> cell_here() {
     std::string cell;
     if (at_ >= text_.size() || text_[at_] != '"') {
-      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r')
+      while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r')
         cell += text_[at_++];
       strip_guard(cell);
       return cell;
@@ -72,7 +76,7 @@ class CsvReader {
       }
     }
     ++at_;
-    if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r')
+    if (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r')
       return fail("text follows a closing quotation mark", fmt::format("{}:{}", file_, line_),
                   "write a quotation mark inside a cell twice");
     strip_guard(cell);
@@ -92,6 +96,7 @@ class CsvReader {
 
   std::string_view text_;
   const std::string& file_;
+  char separator_;
   std::size_t at_ = 0;
   int line_ = 1;
 };
@@ -111,13 +116,23 @@ std::string csv_row(const std::vector<std::string>& cells) {
   return line + "\r\n";
 }
 
-Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file) {
-  return CsvReader(text, file).read();
+char csv_separator(std::string_view first_line) {
+  char best = ',';
+  for (char candidate : {';', '\t'})
+    if (std::count(first_line.begin(), first_line.end(), candidate) >
+        std::count(first_line.begin(), first_line.end(), best))
+      best = candidate;
+  return best;
+}
+
+Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file, char separator) {
+  return CsvReader(text, file, separator).read();
 }
 
 Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file,
                                 const std::vector<std::string>& required) {
-  CAPSTONE_TRY(auto rows, read_csv(text, file));
+  const std::string_view all = trim(without_mark(text));
+  CAPSTONE_TRY(auto rows, read_csv(text, file, csv_separator(all.substr(0, all.find('\n')))));
   CsvTable table;
   if (rows.empty())
     return fail("an empty table", file, "the first line must name the columns: " + join(required, ","));
@@ -135,7 +150,7 @@ Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file,
     if (rows[i].cells.size() > table.columns_.size())
       return fail(fmt::format("{} cells, but {} columns", rows[i].cells.size(), table.columns_.size()),
                   fmt::format("{}:{}", file, rows[i].line),
-                  "put a cell that contains a comma in quotation marks");
+                  "put a cell that contains the separator in quotation marks");
   table.rows_.assign(std::make_move_iterator(rows.begin() + 1), std::make_move_iterator(rows.end()));
   return table;
 }

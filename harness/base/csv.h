@@ -18,13 +18,17 @@ struct CsvRow {
   std::vector<std::string> cells;
 };
 
+/// What separates the cells of a table, by its first line: a comma, a semicolon (spreadsheets of many
+/// countries) or a tab.
+char csv_separator(std::string_view first_line);
+
 /// Reads a whole file: CRLF or LF, quoted cells with line breaks, a byte-order mark, empty lines skipped. An
 /// apostrophe that csv_row() added is removed again.
 /// @param file  named in errors
 /// @error a quotation mark that is never closed, text after a closing one: file:line.
-Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file);
+Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file, char separator = ',');
 
-/// A table with a heading. Columns are found by name, in any case and order.
+/// A table with a heading, which shows the separator. Columns are found by name, in any case and order.
 class CsvTable {
  public:
   /// @param required, optional  lower-case names of columns; others are ignored

@@ -1,10 +1,13 @@
 #include "harness/course/similarity.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "harness/base/ascii.h"
+#include "harness/base/text.h"
 #include "harness/emulator/rewriter/cxx_tokens.h"
 
 namespace capstone {
@@ -135,27 +138,74 @@ bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, 
 
 }  // namespace
 
-Fingerprints fingerprints(std::string_view source) {
-  std::vector<Token> tokens;
-  add_tokens(source, 1, tokens);
+namespace {
+
+// @param length  tokens in a hash
+// @param window  of each so many hashes in a row, one is kept
+Fingerprints winnowed(const std::vector<Token>& tokens, std::size_t length, std::size_t window) {
   Fingerprints grams;
-  for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
+  for (std::size_t i = 0; i + length <= tokens.size(); ++i) {
     std::uint64_t h = 14695981039346656037u;
-    for (std::size_t k = 0; k < kTokens; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
+    for (std::size_t k = 0; k < length; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
     h ^= h >> 29;  // mixes all tokens, so that the last token alone does not order the hashes of a window
-    grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + kTokens - 1].line});
+    grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + length - 1].line});
   }
   Fingerprints chosen;
   std::size_t last = grams.size();
-  for (std::size_t begin = 0; begin < grams.size() && (begin == 0 || begin + kWindow <= grams.size());
+  for (std::size_t begin = 0; begin < grams.size() && (begin == 0 || begin + window <= grams.size());
        ++begin) {
-    const std::size_t end = std::min(grams.size(), begin + kWindow);
+    const std::size_t end = std::min(grams.size(), begin + window);
     std::size_t least = begin;
     for (std::size_t i = begin; i < end; ++i)
       if (grams[i].hash <= grams[least].hash) least = i;  // of equal hashes the rightmost, as in the paper
     if (least != last) chosen.push_back(grams[last = least]);
   }
   return chosen;
+}
+
+// The student's own lines: no questions and other quotations, no headings, no comments.
+std::string own_prose(std::string_view worklog) {
+  std::string text;
+  bool comment = false;
+  for (const std::string& line : split(worklog, '\n')) {
+    const std::string_view words = trim(line);
+    comment |= words.starts_with("<!--");
+    if (!comment && !words.starts_with('>') && !words.starts_with('#')) text += line;
+    text += '\n';
+    if (words.ends_with("-->")) comment = false;
+  }
+  return text;
+}
+
+}  // namespace
+
+Fingerprints fingerprints(std::string_view source) {
+  std::vector<Token> tokens;
+  add_tokens(source, 1, tokens);
+  return winnowed(tokens, kTokens, kWindow);
+}
+
+Fingerprints prose_fingerprints(std::string_view worklog) {
+  const std::string text = ascii_lower(own_prose(worklog));
+  std::vector<Token> tokens;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto is_word = [&](std::size_t i) {
+      return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 ||
+                                 static_cast<unsigned char>(text[i]) >= 0x80);
+    };
+    std::size_t end = at;
+    while (is_word(end)) ++end;
+    if (end == at) {
+      line += text[at++] == '\n';
+      continue;
+    }
+    const std::string_view word = std::string_view(text).substr(at, end - at);
+    const bool number = word.find_first_not_of("0123456789") == std::string_view::npos;
+    tokens.push_back({hash_of(number ? "0" : word), line});
+    at = end;
+  }
+  return winnowed(tokens, kWords, kWords);
 }
 
 Likeness compare_sources(const Fingerprints& first, const Fingerprints& second,

@@ -1,6 +1,6 @@
 #pragma once
-// Finds kernels that share code, by fingerprints of normalised CUDA tokens. The result is evidence for a
-// person to look at, never a penalty.
+// Finds kernels that share code, and worklogs that share prose, by fingerprints of normalised tokens. The
+// result is evidence for a person to look at, never a penalty.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -26,6 +26,12 @@ using Fingerprints = std::vector<Fingerprint>;  ///< in the order of the source
 /// is.
 inline constexpr int kTokens = 12, kGuaranteed = 19;
 Fingerprints fingerprints(std::string_view source);
+
+/// Fingerprints of a worklog's prose: runs of kWords words, without case and punctuation, every number as one
+/// word. Headings, questions and other quotations, and comments are left out. A run of 2 kWords - 1 equal
+/// words is always found; a run of fewer than kWords never is.
+inline constexpr int kWords = 6;
+Fingerprints prose_fingerprints(std::string_view worklog);
 
 /// Matching lines of two sources, both ends included.
 struct Fragment {

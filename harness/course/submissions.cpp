@@ -29,28 +29,11 @@ std::string without_ending(std::string name) {
   return name;
 }
 
-// Makes a name that is a valid file name on every system and does not look like an option or a hidden file.
-std::string tame(std::string_view text) {
-  std::string out;
-  for (char c : to_utf8(text)) {
-    auto u = static_cast<unsigned char>(c);
-    bool plain = u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
-                 u == '.' || u == '_' || u == '-' || u == '~';
-    out += plain ? c : '-';
-  }
-  while (out.size() > kMaxName) {
-    do out.pop_back();
-    while (!out.empty() && !is_utf8(out));
-  }
-  while (!out.empty() && (out.front() == '.' || out.front() == '-')) out.erase(0, 1);
-  return out.empty() ? "unnamed" : out;
-}
-
 std::string name_of(const Submission& submission, const fs::path& entry) {
   if (submission.origin.platform == "Gradescope" && submission.origin.person.empty())
-    return tame(entry.filename().string());
-  if (!submission.origin.person.empty()) return tame(submission.origin.person);
-  return tame(without_ending(entry.filename().string()));
+    return file_name_of(entry.filename().string());
+  if (!submission.origin.person.empty()) return file_name_of(submission.origin.person);
+  return file_name_of(without_ending(entry.filename().string()));
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
@@ -62,20 +45,39 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// The folders below `place` that have capstone.yaml, of the level nearest to it; at most `depth` levels down.
+// Hidden folders and what macOS adds to archives are left out.
+std::vector<fs::path> projects_below(const fs::path& place, int depth) {
+  constexpr std::size_t kMostFolders = 2'000;  // bounds the work on a deep tree
+  std::error_code code;
+  if (fs::exists(place / "capstone.yaml", code)) return {place};
+  std::vector<fs::path> level{place};
+  for (std::size_t seen = 0; depth > 0 && !level.empty() && seen < kMostFolders; --depth) {
+    std::vector<fs::path> next, found;
+    for (const fs::path& folder : level)
+      for (const fs::path& entry : entries_of(folder)) {
+        if (++seen > kMostFolders) break;
+        if (fs::symlink_status(entry, code).type() != fs::file_type::directory) continue;
+        if (entry.filename() == "__MACOSX") continue;
+        next.push_back(entry);
+        if (fs::exists(entry / "capstone.yaml", code)) found.push_back(entry);
+      }
+    if (!found.empty()) return found;
+    level = std::move(next);
+  }
+  return {};
+}
+
 // Looks inside a folder that the platform made for one upload. It contains the project itself, or an archive
 // of it.
 void look_inside(Submission& submission) {
-  if (!project_root(submission.path).empty()) return;
-  std::vector<fs::path> archives;
-  for (const fs::path& entry : entries_of(submission.path)) {
-    std::error_code code;
-    if (is_archive_name(entry.filename().string()) && fs::is_regular_file(fs::symlink_status(entry, code)))
-      archives.push_back(entry);
-  }
+  if (!project_roots(submission.path).empty()) return;
+  const std::vector<fs::path> archives = archives_below(submission.path);
   if (archives.empty()) return;
-  submission.path = archives.front();
   if (archives.size() > 1)
-    for (const fs::path& archive : archives) submission.rivals.push_back(archive.filename());
+    for (const fs::path& archive : archives)
+      submission.rivals.push_back(archive.lexically_relative(submission.path));
+  submission.path = archives.front();
 }
 
 // Gradescope names the submitters in a separate YAML file whose keys are Ruby symbols.
@@ -119,32 +121,65 @@ Result<fs::path> unpack_bulk(const fs::path& archive, const fs::path& scratch) {
 fs::path inner_folder(const fs::path& folder) {
   auto entries = entries_of(folder);
   std::error_code code;
-  if (entries.size() == 1 && fs::is_directory(entries[0], code) && project_root(folder).empty())
+  if (entries.size() == 1 && fs::is_directory(entries[0], code) && projects_below(folder, 1).empty())
     return entries[0];
   return folder;
 }
 
 }  // namespace
 
+std::string file_name_of(std::string_view text) {
+  std::string out;
+  for (char c : to_utf8(text)) {
+    auto u = static_cast<unsigned char>(c);
+    bool plain = u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
+                 u == '.' || u == '_' || u == '-' || u == '~';
+    out += plain ? c : '-';
+  }
+  while (out.size() > kMaxName) {
+    do out.pop_back();
+    while (!out.empty() && !is_utf8(out));
+  }
+  while (!out.empty() && (out.front() == '.' || out.front() == '-')) out.erase(0, 1);
+  return out.empty() ? "unnamed" : out;
+}
+
 bool is_archive_name(std::string_view name) {
   return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+std::vector<fs::path> project_roots(const fs::path& place) {
+  constexpr int kDepth = 6;  // "Downloads/my capstone/capstone (1)/…"
+  return projects_below(place, kDepth);
+}
+
 fs::path project_root(const fs::path& place) {
-  std::error_code code;
-  if (fs::exists(place / "capstone.yaml", code)) return place;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(place, code))
-    if (entry.is_directory(code) && !entry.is_symlink(code) &&
-        fs::exists(entry.path() / "capstone.yaml", code))
-      found.push_back(entry.path());
+  const auto found = project_roots(place);
   return found.size() == 1 ? found.front() : fs::path();
+}
+
+std::vector<fs::path> archives_below(const fs::path& place) {
+  constexpr int kDepth = 6;
+  std::vector<fs::path> level{place}, found;
+  for (int depth = 0; depth < kDepth && !level.empty() && found.empty(); ++depth) {
+    std::vector<fs::path> next;
+    for (const fs::path& folder : level)
+      for (const fs::path& entry : entries_of(folder)) {
+        std::error_code code;
+        const auto type = fs::symlink_status(entry, code).type();
+        if (type == fs::file_type::directory && entry.filename() != "__MACOSX") next.push_back(entry);
+        if (type == fs::file_type::regular && is_archive_name(entry.filename().string()))
+          found.push_back(entry);
+      }
+    level = std::move(next);
+  }
+  return found;
 }
 
 Origin origin_of(std::string_view file_name) {
   static const std::regex canvas("^([^_]+)(_LATE)?_([0-9]+)_([0-9]+)_.+$"),
-      moodle("^(.+)_([0-9]+)_assignsubmission_file_.*$"), gradescope("^submission_([0-9]+)$");
+      moodle("^(.+)_([0-9]+)_assignsubmission_file(?:_.*)?$"), gradescope("^submission_([0-9]+)$");
   std::string name(file_name.substr(0, 1024));
   std::smatch match;
   Origin origin;
@@ -177,7 +212,7 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
         fs::equivalent(entry, exclude, code))
       continue;
     const bool is_folder = fs::is_directory(entry, code);
-    if (is_folder && file == "checkins" && project_root(entry).empty()) continue;
+    if (is_folder && file == "checkins" && projects_below(entry, 1).empty()) continue;
     if (!is_folder && !is_archive_name(file)) {
       found.ignored.push_back(file);
       continue;
@@ -237,11 +272,13 @@ Result<std::string> digest_of_submission(const fs::path& path) {
 void to_json(Json& json, const Origin& o) {
   json = {{"platform", o.platform},    {"person", to_utf8(o.person)},       {"id", to_utf8(o.id)},
           {"email", to_utf8(o.email)}, {"submitted", to_utf8(o.submitted)}, {"late", o.late}};
+  if (!o.commit.empty()) json["commit"] = o.commit;
 }
 
 void from_json(const Json& json, Origin& o) {
   o = {json.value("platform", ""), json.value("person", ""),    json.value("id", ""),
-       json.value("email", ""),    json.value("submitted", ""), json.value("late", false)};
+       json.value("email", ""),    json.value("submitted", ""), json.value("late", false),
+       json.value("commit", "")};
 }
 
 }  // namespace capstone

@@ -12,18 +12,21 @@ namespace capstone {
 
 /// What a learning platform says about a submission, in the name of a file or folder or in a metadata file.
 struct Origin {
-  std::string platform;  ///< "Canvas", "Moodle" or "Gradescope"; empty when it is none of them
+  /// "Canvas", "Moodle", "Gradescope" or "Git" (a repository of the roster); empty when it is none of them
+  std::string platform;
   std::string person;    ///< the name as the platform writes it
   /// The platform's number for the person (Canvas, Moodle) or the student id (Gradescope).
   std::string id;
   std::string email;
   std::string submitted;  ///< in UTC, or as the platform writes it; empty when it is unknown
   bool late = false;      ///< the platform marked it as late
+  std::string commit{};   ///< of a repository: the SHA that was taken
 };
 
 /// Reads the names that platforms give to files and folders: Canvas
 /// `lovelaceada_LATE_123_456_project.tar.gz`, Moodle `Ada Lovelace_123_assignsubmission_file_project.zip` (or
-/// a folder), Gradescope `submission_123`. Any other name gives an Origin without a platform.
+/// a folder `Ada Lovelace_123_assignsubmission_file`), Gradescope `submission_123`. Any other name gives an
+/// Origin without a platform.
 Origin origin_of(std::string_view file_name);
 
 struct Submission {
@@ -31,7 +34,7 @@ struct Submission {
   std::filesystem::path path;  ///< a project folder or an archive
   std::string shown;           ///< the path relative to the folder that the mentor named
   Origin origin;
-  /// Other archives in the same folder; a person must decide which one counts.
+  /// All archives of a folder with more than one, relative to it; a person must decide which one counts.
   std::vector<std::string> rivals;
 };
 
@@ -39,6 +42,10 @@ struct FoundSubmissions {
   std::vector<Submission> submissions;  ///< sorted by path, so that names are the same every time
   std::vector<std::string> ignored;     ///< files that are not submissions
 };
+
+/// A name that is a valid file name on every system and does not look like an option or a hidden file: "Ada
+/// Lovelace" becomes "Ada-Lovelace".
+std::string file_name_of(std::string_view text);
 
 /// Finds the submissions in a folder or in a platform's bulk archive. A bulk archive is first unpacked below
 /// `scratch`; a second call with the same archive uses the unpacked copy. Skips hidden entries, `roster.csv`,
@@ -55,9 +62,13 @@ Result<std::string> digest_of_submission(const std::filesystem::path& path);
 
 bool is_archive_name(std::string_view file_name);
 
-/// The folder that contains capstone.yaml: `place` itself, or the only folder directly inside it that has the
-/// file (an archive usually has one folder at its top). Empty when there is no such folder.
+/// The folders that contain capstone.yaml: `place` itself, or those nearest to it among the folders inside it
+/// ("Downloads/my capstone/…"). Sorted.
+std::vector<std::filesystem::path> project_roots(const std::filesystem::path& place);
+/// The only one of project_roots(); empty when there is none, or more than one.
 std::filesystem::path project_root(const std::filesystem::path& place);
+/// The archives nearest to `place` among the files inside it, sorted.
+std::vector<std::filesystem::path> archives_below(const std::filesystem::path& place);
 
 void to_json(Json&, const Origin&);
 void from_json(const Json&, Origin&);

@@ -8,6 +8,7 @@
 #include "harness/course/gradebook/lateness.h"
 #include "harness/course/gradebook/sheets.h"
 #include "harness/desk/app.h"
+#include "harness/workflows/publish.h"
 
 namespace capstone::desk {
 namespace {
@@ -254,15 +255,20 @@ Result<void> Desk::App::keep_item(const Request& request, Response& response, co
   return {};
 }
 
-// The whole of publishing is the gradebook's; this only calls it.
+// As `capstone gradebook publish` does: whoever has marks missing, or for an earlier version, is held back.
 Result<void> Desk::App::publish(const Request& request, Response& response, const Viewer& viewer) {
   if (!viewer.owner()) return fail("only the owner publishes", {}, "ask the owner");
-  int people = 0;
+  std::string said;
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(people, cohort_.book.publish(cohort_.rubric, viewer.grader.name));
+    CAPSTONE_TRY(const auto done, workflows::publish_marks(workspace_, cohort_, {}, viewer.grader.name));
+    said = fmt::format("Published for {} people.", done.people);
+    const auto held_back =
+        std::count_if(done.items.begin(), done.items.end(), [](const auto& item) { return item.held_back; });
+    if (held_back)
+      said += fmt::format(" Held back, with marks missing or for an earlier version: {}.", held_back);
   }
-  tell(request, {fmt::format("Published for {} people.", people), false});
+  tell(request, {said, false});
   redirect(response, "/publish");
   return {};
 }

@@ -19,7 +19,8 @@ struct OpenCohort {
   }
   /// The project as it was judged; empty: it could not be unpacked.
   std::filesystem::path project_of(const std::string& submission) const;
-  /// score_sheet.json for mentors; an empty object if it does not exist (a failed submission).
+  /// score_sheet.json for mentors, empty if it does not exist (a failed submission); and `places`, a list of
+  /// lines that name the submission's worklog, score sheet and kernel.
   Json evidence_of(const std::string& submission) const;
   /// The reusable comments of comments.yaml.
   Result<Comments> comments() const { return read_comments(folder / "comments.yaml"); }

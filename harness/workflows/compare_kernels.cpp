@@ -7,9 +7,12 @@
 #include "harness/base/files.h"
 #include "harness/project/stub.h"
 #include "harness/workflows/origin.h"
+#include "rubric/worklog.h"
 
 namespace capstone::workflows {
 namespace {
+
+constexpr std::size_t kMaxWorklog = 4u << 20;  // [B]
 
 void add_prints(const Fingerprints& prints, std::set<std::uint64_t>& common) {
   for (const Fingerprint& f : prints) common.insert(f.hash);
@@ -57,6 +60,7 @@ class Comparison {
 
   void add(const std::string& submission, const std::string& problem) {
     const fs::path project = cohort_.project_of(submission);
+    if (!project.empty()) add_prose(submission, problem, project);
     // kernel.py wins over kernel.cu, as it does for the judge.
     auto kernel =
         project.empty() ? std::nullopt : source_of(submission, problem, project / "human" / "kernel.py");
@@ -79,6 +83,14 @@ class Comparison {
   }
 
   Result<KernelComparison> finish() {
+    for (SourcePair& pair : alike(worklogs_, given_prose_, least_ / 100)) {
+      const NamedSource &a = worklogs_[pair.first], &b = worklogs_[pair.second];
+      json_["prose"].push_back({{"first", a.name},
+                                {"second", b.name},
+                                {"share", pair.likeness.share},
+                                {"fragments", fragments_json(pair.likeness)}});
+      report_.prose.push_back({a.name, b.name, a.text, b.text, std::move(pair.likeness)});
+    }
     for (SourcePair& pair : alike(kernels_, common_, least_ / 100)) {
       const NamedSource &a = kernels_[pair.first], &b = kernels_[pair.second];
       json_["pairs"].push_back({{"first", a.name},
@@ -97,6 +109,16 @@ class Comparison {
   }
 
  private:
+  // Worklogs of all problems are compared with each other; what `init` writes is common to all.
+  void add_prose(const std::string& submission, const std::string& problem, const fs::path& project) {
+    auto text = read_file(project / "worklog.md", kMaxWorklog);
+    if (!text) return;
+    if (const auto course = find_problem(workspace_.resources.problems(), problem))
+      add_prints(prose_fingerprints(worklog_scaffold(*course)), given_prose_);
+    Fingerprints prints = prose_fingerprints(*text);
+    worklogs_.push_back({submission, {}, std::move(*text), std::move(prints)});
+  }
+
   std::vector<NamedSource> origins_of(const fs::path& project, const std::string& problem) {
     if (!public_.contains(problem)) public_[problem] = public_sources(workspace_, problem);
     std::vector<NamedSource> origins = public_[problem];
@@ -111,11 +133,12 @@ class Comparison {
   const Workspace& workspace_;
   const OpenCohort& cohort_;
   const double least_;
-  std::vector<NamedSource> kernels_;
-  std::set<std::uint64_t> common_;
+  std::vector<NamedSource> kernels_, worklogs_;
+  std::set<std::uint64_t> common_, given_prose_;
   std::map<std::string, std::vector<NamedSource>> public_;  ///< by problem
   SimilarityReport report_;
-  Json json_{{"schema_version", 1}, {"pairs", Json::array()}, {"origins", Json::array()}};
+  Json json_{
+      {"schema_version", 1}, {"pairs", Json::array()}, {"origins", Json::array()}, {"prose", Json::array()}};
 };
 
 }  // namespace

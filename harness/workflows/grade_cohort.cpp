@@ -10,9 +10,11 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/gradebook.h"
+#include "harness/course/gradebook/lateness.h"
 #include "harness/course/jobs.h"
 #include "harness/course/judges.h"
 #include "harness/course/recompute.h"
+#include "harness/course/repositories.h"
 #include "harness/runtime/sandbox/orphans.h"
 #include "harness/runtime/sandbox/sandbox.h"
 #include "harness/workflows/catalogue.h"
@@ -32,7 +34,7 @@ class Batch {
       : workspace_(workspace), request_(request), events_(events), out_(workspace.cwd / request.out) {}
 
   Result<GradeOutcome> plan() {
-    CAPSTONE_CHECK(prepare());
+    CAPSTONE_CHECK(prepare(false));
     return outcome();
   }
 
@@ -45,7 +47,7 @@ class Batch {
                   "`capstone doctor` says how to fix it; --allow-unisolated runs them anyway, with all "
                   "rights of this account",
                   ExitCode::kEnvironment);
-    CAPSTONE_CHECK(prepare());
+    CAPSTONE_CHECK(prepare(request_.executor != GradeRequest::Executor::kCollect));
     CAPSTONE_CHECK(make_folders(out_));
     CAPSTONE_TRY(FileLock lock, lock_cohort());
     if (int ended = end_orphaned_sandboxes())
@@ -53,14 +55,18 @@ class Batch {
                   fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
     // First the results of an earlier batch that was killed before it could enter them.
     CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
-    CAPSTONE_CHECK(enter_results(book));
+    book_ = std::move(book);
+    CAPSTONE_CHECK(enter_results());
     CAPSTONE_TRY(std::string rubric, read_file(rubric_file_));
     CAPSTONE_CHECK(write_file_atomic(out_ / "rubric.yaml", rubric));  // marks use the rubric of this batch
     if (request_.executor == GradeRequest::Executor::kCollect)
       CAPSTONE_CHECK(collect());
     else
       CAPSTONE_CHECK(grade_all());
-    CAPSTONE_CHECK(enter_results(book));
+    CAPSTONE_CHECK(enter_results());
+    CAPSTONE_CHECK(enter_missing());
+    CAPSTONE_CHECK(read_rulings());
+    note_lateness();
     CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", grades_csv(items_, rubric_)));
     if (auto key = judge_key(workspace_)) judges_.emplace(key->public_key(), "this machine");
     return outcome();
@@ -73,10 +79,12 @@ class Batch {
     GradeOutcome all;
     all.items = items_;
     all.ignored = ignored_;
+    all.problems = untaken_;
     all.has_roster = has_roster_;
     all.roster = roster_;
     if (has_roster_) all.match = matched();
     all.judges = judges_;
+    all.gone = gone_;
     all.csv = out_ / "grades.csv";
     return all;
   }
@@ -89,10 +97,26 @@ class Batch {
     return lock;
   }
 
-  Result<void> prepare() {
-    fs::path where = workspace_.cwd / request_.folder;
-    CAPSTONE_TRY(auto found, find_submissions(where, out_, out_));
-    ignored_ = std::move(found.ignored);
+  // Of a folder, or of the roster's repositories.
+  Result<std::vector<Submission>> submissions(const fs::path& where, bool fetch) {
+    if (request_.repos.empty()) {
+      CAPSTONE_TRY(auto found, find_submissions(where, out_, out_));
+      ignored_ = std::move(found.ignored);
+      return std::move(found.submissions);
+    }
+    CAPSTONE_TRY(auto taken, take_repositories(roster_, workspace_.cwd / request_.repos, deadline_,
+                                               out_ / "repos", workspace_.resources.path_variable, fetch));
+    untaken_ = std::move(taken.problems);
+    for (const Submission& s : taken.submissions)
+      report_note(events_.progress, fmt::format("{}: commit {} of {}", s.name, s.origin.commit.substr(0, 12),
+                                                s.origin.submitted));
+    return std::move(taken.submissions);
+  }
+
+  // @param fetch  clone repositories; else what an earlier run has taken counts
+  Result<void> prepare(bool fetch) {
+    const fs::path where = request_.repos.empty() ? workspace_.cwd / request_.folder
+                                                  : (workspace_.cwd / request_.repos).parent_path();
     rubric_file_ = request_.rubric.empty() ? workspace_.resources.share / "rubric" / "rubric.yaml"
                                            : workspace_.cwd / request_.rubric;
     CAPSTONE_TRY(rubric_, load_rubric(rubric_file_));
@@ -100,17 +124,20 @@ class Batch {
       CAPSTONE_TRY(deadline_, parse_instant(request_.deadline));
     }
     std::error_code code;
-    fs::path roster = request_.roster.empty() ? where / "roster.csv" : workspace_.cwd / request_.roster;
-    has_roster_ = !request_.roster.empty() || fs::is_regular_file(roster, code);
+    const std::string& named = request_.repos.empty() ? request_.roster : request_.repos;
+    fs::path roster = named.empty() ? where / "roster.csv" : workspace_.cwd / named;
+    has_roster_ = !named.empty() || fs::is_regular_file(roster, code);
     if (has_roster_) {
       CAPSTONE_TRY(roster_, read_roster(roster));
     }
     if (fs::is_regular_file(where / "judges.csv", code)) {
       CAPSTONE_TRY(judges_, read_judges(where / "judges.csv"));
     }
-    CAPSTONE_CHECK(check_names(found.submissions));
+    CAPSTONE_TRY(std::vector<Submission> found, submissions(where, fetch));
+    CAPSTONE_CHECK(check_names(found));
+    CAPSTONE_CHECK(choose_archives(found));
     inputs_ = common_inputs(workspace_, request_.judge, rubric_.digest);
-    for (Submission& submission : found.submissions) {
+    for (Submission& submission : found) {
       if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
       GradeItem item;
       item.submission = std::move(submission);
@@ -124,8 +151,77 @@ class Batch {
     if (fs::is_directory(where / "checkins", code))
       if (auto read = read_checkins(workspace_, {(where / "checkins").string()}, events_.progress))
         checkins_ = std::move(*read);
+    CAPSTONE_CHECK(read_rulings());
+    note_lateness();
     changed_by_the_cohort();
     return {};
+  }
+
+  // The gradebook of an earlier batch; empty: this is the first one.
+  Result<std::vector<Ruling>> rulings_so_far() const {
+    std::error_code code;
+    if (!fs::exists(out_ / "gradebook.sqlite", code)) return std::vector<Ruling>{};
+    CAPSTONE_TRY(const Gradebook book, Gradebook::open(out_));
+    return book.rulings();
+  }
+
+  // Of several archives in one place, the one that a mentor has chosen.
+  Result<void> choose_archives(std::vector<Submission>& submissions) const {
+    CAPSTONE_TRY(const auto rulings, rulings_so_far());
+    for (const Ruling& ruling : rulings)
+      for (Submission& s : submissions) {
+        if (ruling.kind != Ruling::Kind::kArchive || s.name != ruling.submission || s.rivals.empty())
+          continue;
+        if (std::find(s.rivals.begin(), s.rivals.end(), ruling.value) == s.rivals.end()) continue;
+        // The first rival is the path that was found; the others lie in the same folder.
+        const std::string path = s.path.string(), first = s.rivals.front();
+        s.path = fs::path(path.substr(0, path.size() - first.size())) / ruling.value;
+        const std::string shown = s.shown;
+        s.shown = shown.substr(0, shown.size() - first.size()) + ruling.value;
+        s.rivals.clear();
+      }
+    return {};
+  }
+
+  Result<void> read_rulings() {
+    std::error_code code;
+    if (!fs::exists(out_ / "gradebook.sqlite", code)) return {};
+    CAPSTONE_TRY(const auto rulings, rulings_so_far());
+    std::map<std::string, const Ruling*> dropped, cleared;
+    for (const Ruling& ruling : rulings) {
+      if (ruling.kind == Ruling::Kind::kDropped) dropped[ruling.submission] = &ruling;
+      if (ruling.kind == Ruling::Kind::kCleared) cleared[ruling.submission] = &ruling;
+    }
+    const auto text = [](const std::map<std::string, const Ruling*>& all, const std::string& name) {
+      const auto found = all.find(name);
+      return found == all.end() ? std::string()
+                                : fmt::format("{}, by {}", found->second->reason, found->second->grader);
+    };
+    for (GradeItem& item : items_) {
+      item.dropped = text(dropped, item.submission.name);
+      item.cleared = text(cleared, item.submission.name);
+      item.chosen &= item.dropped.empty();
+    }
+    CAPSTONE_TRY(const Gradebook book, Gradebook::open(out_));
+    CAPSTONE_TRY(const auto rows, book.rows(rubric_));
+    gone_.clear();
+    for (const GradebookRow& row : rows)
+      if (row.state != "missing" && std::none_of(items_.begin(), items_.end(), [&](const GradeItem& item) {
+            return item.submission.name == row.submission;
+          }))
+        if (gone_.empty() || gone_.back() != row.submission) gone_.push_back(row.submission);
+    return {};
+  }
+
+  void note_lateness() {
+    const auto all = times();
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      GradebookRow row;
+      row.submitted = all[i].submitted;
+      row.deadline = all[i].deadline;
+      row.late = items_[i].submission.origin.late;
+      items_[i].lateness = lateness_text(row);
+    }
   }
 
   // Compares all results, and finds those that were graded without what this shows. They are graded again.
@@ -160,19 +256,32 @@ class Batch {
     return {};
   }
 
-  Result<void> enter_results(Gradebook& book) const {
+  Result<void> enter_results() {
     std::vector<SubmissionResult> results;
     for (const GradeItem& item : items_)
       if (item.result) results.push_back(*item.result);
-    CAPSTONE_CHECK(book.take(results));
-    return book.keep_times(times());
+    CAPSTONE_CHECK(book_->take(results));
+    return book_->keep_times(times());
+  }
+
+  // Only after every submission has said whose it is.
+  Result<void> enter_missing() {
+    const bool all = std::all_of(items_.begin(), items_.end(),
+                                 [](const GradeItem& item) { return item.result || !item.dropped.empty(); });
+    if (!has_roster_ || !all) return {};
+    std::vector<Person> missing;
+    const RosterMatch match = matched();
+    for (std::size_t i = 0; i < roster_.size(); ++i)
+      if (match.submissions[i].empty()) missing.push_back({roster_[i].name, roster_[i].id, roster_[i].email});
+    return book_->keep_missing(missing);
   }
 
   RosterMatch matched() const {
     std::vector<Claimant> claimants;
     for (const GradeItem& item : items_)
-      claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{},
-                           item.submission.origin});
+      if (item.dropped.empty())
+        claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{},
+                             item.submission.origin});
     return match_roster(roster_, claimants);
   }
 
@@ -292,9 +401,12 @@ class Batch {
     if (options.gres == "none") options.gres.clear();
     CAPSTONE_TRY(std::string id,
                  submit_array(slurm_folder(), jobs, options, workspace_.resources.path_variable));
-    report_note(events_.progress, fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; "
-                                              "then: capstone grade {} --out {} --collect",
-                                              jobs.size(), id, id, request_.folder, request_.out));
+    report_note(
+        events_.progress,
+        fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; "
+                    "then: capstone grade {} --out {} --collect",
+                    jobs.size(), id, id,
+                    request_.repos.empty() ? request_.folder : "--repos " + request_.repos, request_.out));
     return {};
   }
 
@@ -335,7 +447,8 @@ class Batch {
     if (process.ok())
       if (auto result = read_result(folder_of(item.submission) / "result.json")) {
         item.result = std::move(*result);
-        return {};
+        // At once: a mark that is given while the batch runs belongs to this version.
+        return book_->take({*item.result});
       }
     std::string said(trim(to_utf8(process.err)));
     if (std::size_t at = said.rfind("error: "); at != std::string::npos) said.erase(0, at + 7);
@@ -362,6 +475,7 @@ class Batch {
       return {};
     }
     item.result = failed;
+    CAPSTONE_CHECK(book_->take({failed}));
     return write_result(failed, folder_of(item.submission) / "result.json");
   }
 
@@ -372,9 +486,11 @@ class Batch {
   Rubric rubric_;
   GradingInputs inputs_;
   std::vector<GradeItem> items_;
-  std::vector<std::string> ignored_;
+  std::vector<std::string> ignored_, untaken_;
   std::vector<RosterRow> roster_;
   bool has_roster_ = false;
+  std::optional<Gradebook> book_;  ///< open while grading
+  std::vector<std::string> gone_;
   std::map<std::string, std::string> judges_;
   std::optional<Instant> deadline_;
   std::vector<CheckIn> checkins_;
@@ -383,12 +499,6 @@ class Batch {
 };
 
 }  // namespace
-
-bool GradeOutcome::complete() const {
-  return std::all_of(items.begin(), items.end(), [](const GradeItem& item) {
-    return item.result && item.result->state == GradingState::kGraded;
-  });
-}
 
 Result<GradeOutcome> plan_grading(const GradeRequest& request, const Workspace& workspace) {
   const GradeEvents none;

@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/course/explained.h"
 #include "harness/course/recompute.h"
 #include "harness/model/problem.h"
 #include "harness/project/archive/archive.h"
@@ -15,11 +16,14 @@
 #include "harness/project/archive/symlink_check.h"
 #include "harness/workflows/catalogue.h"
 #include "harness/workflows/judge_and_record.h"
+#include "harness/workflows/origin.h"
+#include "harness/workflows/report.h"
 #include "templates/report.h"
 
 namespace capstone::workflows {
 namespace {
 
+constexpr int kMostLayers = 3;  // of archives in archives
 constexpr std::size_t kMaxWorklog = 64u << 20, kMaxSource = 16u << 20;
 
 // What ends the grading of a submission: the fault and its error.
@@ -85,8 +89,10 @@ class Grading {
     // Remove the pages of an earlier version.
     std::error_code code;
     if (pages_.files.empty())
-      for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json", "feedback"})
-        fs::remove_all(task_.folder / page, code);
+      for (const char* folder : {"", "feedback"})  // published marks stay
+        for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json", "worklog.md",
+                                 "worklog.html", "verdict.json"})
+          fs::remove(task_.folder / folder / page, code);
     if (!pages_.files.empty()) CAPSTONE_CHECK(make_folders(task_.folder / "feedback"));
     CAPSTONE_CHECK(write_report(pages_, task_.folder));
     CAPSTONE_CHECK(write_result(result_, task_.folder / "result.json"));
@@ -136,6 +142,7 @@ class Grading {
     result_.findings = recomputed.contradicted;
     result_.notes.insert(result_.notes.end(), recomputed.notes.begin(), recomputed.notes.end());
     result_.findings.insert(result_.findings.end(), recomputed.missing.begin(), recomputed.missing.end());
+    if (std::string copied = label_of_model(project); !copied.empty()) result_.findings.push_back(copied);
     if (auto ok = render(project, recomputed); !ok) return ok;
     return weigh();
   }
@@ -151,22 +158,58 @@ class Grading {
       if (entry.path().filename().string().find(".unpacking-") != std::string::npos)
         fs::remove_all(entry.path(), code);
     if (!fs::is_directory(fs::symlink_status(place, code))) {
-      place = task_.folder / "submission";
+      place = kept();
       fs::remove_all(place, code);
       if (auto made = make_folders(task_.folder); !made) return stop(GradingFault::kMachine, made.error());
-      auto unpacked = try_unpack_archive(task_.submission.path, place);
-      if (!unpacked) {
-        const bool refused = unpacked.error().kind == UnpackError::Kind::kRefused;
-        return stop(refused ? GradingFault::kRefused : GradingFault::kDamaged, unpacked.error().error);
-      }
+      if (auto ok = unpack(task_.submission.path, place); !ok) return ok;
     }
     if (auto safe = check_unlinked(place); !safe) return stop(GradingFault::kRefused, safe.error());
-    root_ = project_root(place);
+    std::vector<fs::path> roots = project_roots(place);
+    for (int layers = 0; roots.empty() && layers < kMostLayers; ++layers) {
+      const std::vector<fs::path> archives = archives_below(place);
+      if (archives.size() != 1) break;
+      if (auto ok = unpack_inner(archives.front()); !ok) return ok;
+      place = kept();
+      roots = project_roots(place);
+    }
+    if (roots.size() > 1) {
+      std::vector<std::string> names;
+      for (const fs::path& root : roots) names.push_back(to_utf8(root.lexically_relative(place).string()));
+      return stop(GradingFault::kAmbiguous,
+                  {fmt::format("{} projects in one place: {}", names.size(), join(names, ", ")),
+                   task_.submission.shown, "ask which one counts, and leave that one"});
+    }
+    root_ = roots.empty() ? fs::path() : roots.front();
     if (root_.empty())
       return stop(GradingFault::kNotAProject,
                   {"no capstone.yaml: this is not a capstone project", task_.submission.shown,
                    "ask for what `capstone submit` makes"});
     return place == task_.submission.path ? keep_copy() : Step<void>();
+  }
+
+  fs::path kept() const { return task_.folder / "submission"; }
+
+  static Step<void> unpack(const fs::path& archive, const fs::path& place) {
+    auto unpacked = try_unpack_archive(archive, place);
+    if (unpacked) return {};
+    const bool refused = unpacked.error().kind == UnpackError::Kind::kRefused;
+    return stop(refused ? GradingFault::kRefused : GradingFault::kDamaged, unpacked.error().error);
+  }
+
+  // An archive in an archive takes the place of the outer one.
+  Step<void> unpack_inner(const fs::path& archive) {
+    fs::path inner = kept();
+    inner += ".unpacking-inner";
+    std::error_code code;
+    fs::remove_all(inner, code);
+    if (auto made = make_folders(task_.folder); !made) return stop(GradingFault::kMachine, made.error());
+    if (auto ok = unpack(archive, inner); !ok) return ok;
+    fs::remove_all(kept(), code);
+    fs::rename(inner, kept(), code);
+    if (code)
+      return stop(GradingFault::kMachine, {"cannot keep a copy: " + code.message(), kept().string(),
+                                           "is the disk full?", ExitCode::kEnvironment});
+    return {};
   }
 
   // Keep a copy of what is judged next to its result: appeals and comparisons read it.
@@ -180,7 +223,7 @@ class Grading {
                   {fmt::format("{} to hand in, {} are allowed", format_bytes(static_cast<double>(total)),
                                format_bytes(static_cast<double>(UnpackLimits{}.total))),
                    task_.submission.shown, "ask for what `capstone submit` makes"});
-    const fs::path copy = task_.folder / "submission";
+    const fs::path copy = kept();
     std::error_code code;
     fs::remove_all(copy, code);
     for (const CollectedFile& file : files->files) {
@@ -271,14 +314,13 @@ class Grading {
       rejudged.contradictions.push_back("a comparison within the cohort raises a question");
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
     sheet.findings = all_reasons();
+    for (const Measurement& m : result_.judged) sheet.judged.push_back(explained(m));
     for (const CriterionScore& c : sheet.criteria)
       result_.suggested.push_back(
           {c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
-    ReportInput input;
-    input.project = &project;
-    input.ledger = &ledger;
-    input.resources = &workspace_.resources;
+    ReportInput input = report_input(project, ledger, workspace_);
     input.generated = utc_now();
+    render_worklog(input);
     for (Audience audience : {Audience::kMentor, Audience::kStudent}) {
       GRADING_TRY(auto files, GradingFault::kMachine, render_score_sheet(input, sheet, audience));
       for (ReportFile& file : files)
@@ -294,6 +336,17 @@ class Grading {
                                                          2, ' ', false, Json::error_handler_t::replace) +
                                                          "\n"});
     return {};
+  }
+
+  // Next to the score sheet, for the mentor who reads both.
+  void render_worklog(const ReportInput& input) {
+    auto report = render_report(input);
+    if (!report) {
+      result_.notes.push_back("the worklog cannot be rendered: " + report.error().what);
+      return;
+    }
+    for (ReportFile& file : report->files)
+      if (file.name.starts_with("worklog.")) pages_.files.push_back(std::move(file));
   }
 
   // Everything that a mentor must look at, whichever of it becomes the fault.

@@ -42,9 +42,9 @@ std::string row_of(const GradeItem& item, const Rubric& rubric) {
   std::vector<std::string> cells{item.submission.name,
                                  names_of(r.members),
                                  r.problem,
-                                 std::string(name_of(r.state)),
+                                 item.dropped.empty() ? std::string(name_of(r.state)) : "dropped",
                                  std::string(name_of(r.fault)),
-                                 item.submission.origin.late ? "late" : ""};
+                                 item.lateness};
   for (const char* candidate : {"human", "llm"}) add_verdict(r.of(candidate), cells);
   for (const Criterion& criterion : rubric.criteria) {
     auto mark = std::find_if(r.suggested.begin(), r.suggested.end(),
@@ -52,7 +52,11 @@ std::string row_of(const GradeItem& item, const Rubric& rubric) {
     cells.push_back(mark == r.suggested.end() ? "" : fmt::format("{:g}", mark->points));
   }
   cells.push_back(r.suggested.empty() ? "" : fmt::format("{:g}", r.suggested_total()));
-  cells.push_back(notes_of(r));
+  std::string notes = notes_of(r);
+  for (const auto& [what, text] :
+       {std::pair{"dropped: ", item.dropped}, std::pair{"cleared: ", item.cleared}})
+    if (!text.empty()) notes = what + text + (notes.empty() ? "" : "; " + notes);
+  cells.push_back(notes);
   return csv_row(cells);
 }
 

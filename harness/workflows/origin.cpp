@@ -75,13 +75,49 @@ std::vector<NamedSource> public_sources(const Workspace& workspace, const std::s
   return sources;
 }
 
+namespace {
+// The fingerprints of what every project of this problem begins with.
+std::set<std::uint64_t> given_to_all(const Project& project) {
+  std::set<std::uint64_t> common;
+  for (const std::string& given : {launch_header(project.problem), stub_kernel(project.problem)})
+    for (const Fingerprint& f : fingerprints(given)) common.insert(f.hash);
+  return common;
+}
+}  // namespace
+
+std::string label_of_model(const Project& project) {
+  constexpr double kNearly = 0.9;
+  constexpr std::size_t kFew = 30;  // fingerprints: two plain kernels of this size may be equal by themselves
+  const auto human = source_of({}, {}, project.human_kernel());
+  if (!human) return {};
+  std::set<std::uint64_t> common = given_to_all(project), own;
+  for (const Fingerprint& f : human->prints)
+    if (!common.contains(f.hash)) own.insert(f.hash);
+  std::string nearest;
+  double share = 0;
+  for (const char* ending : {".cu", ".py"})
+    for (const fs::path& file : files_below(project.root / "llm", ending)) {
+      const auto attempt = source_of({}, {}, file);
+      if (!attempt) continue;
+      const bool same = trim(attempt->text) == trim(human->text);
+      const double part = same ? 1
+                          : own.size() < kFew
+                              ? 0
+                              : compare_sources(human->prints, attempt->prints, common).of_first;
+      if (part < kNearly || part <= share) continue;
+      nearest = file.lexically_relative(project.root).string();
+      share = part;
+    }
+  if (nearest.empty()) return {};
+  return fmt::format("{:.0f} % of the human kernel is what the project's own model wrote in {}", share * 100,
+                     nearest);
+}
+
 std::string label_of_origin(const Workspace& workspace, const Project& project, const fs::path& kernel) {
   constexpr double kNearly = 0.9;
   const auto source = source_of({}, {}, kernel);
   if (!source || source->prints.empty()) return {};
-  std::set<std::uint64_t> common;
-  for (const std::string& given : {launch_header(project.problem), stub_kernel(project.problem)})
-    for (const Fingerprint& f : fingerprints(given)) common.insert(f.hash);
+  const std::set<std::uint64_t> common = given_to_all(project);
   std::vector<NamedSource> origins;
   if (auto baseline = source_of("problem/baseline.cu", {}, project.root / "problem" / "baseline.cu"))
     origins.push_back(std::move(*baseline));

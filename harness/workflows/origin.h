@@ -25,4 +25,8 @@ std::vector<NamedSource> public_sources(const Workspace& workspace, const std::s
 std::string label_of_origin(const Workspace& workspace, const Project& project,
                             const std::filesystem::path& kernel);
 
+/// One sentence if the human kernel is nearly what the project's own model wrote: which attempt, and how much
+/// of the kernel is in it. Empty: it is not, or the kernel is too short to tell.
+std::string label_of_model(const Project& project);
+
 }  // namespace capstone::workflows

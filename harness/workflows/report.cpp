@@ -25,15 +25,6 @@ std::optional<Roof> roof_of(const LedgerView& ledger, const Problem& problem) {
   return Roof{peaks->bandwidth, peak.flops, peaks->name + ", " + peak.units};
 }
 
-ReportInput input_of(const Project& project, const LedgerView& ledger, const Workspace& workspace) {
-  ReportInput input;
-  input.project = &project;
-  input.ledger = &ledger;
-  input.resources = &workspace.resources;
-  input.roof = roof_of(ledger, project.problem);
-  return input;
-}
-
 // The page without the time when it was made.
 std::string without_time(const std::string& page) {
   std::vector<std::string> lines = split(page, '\n');
@@ -43,11 +34,20 @@ std::string without_time(const std::string& page) {
 
 }  // namespace
 
+ReportInput report_input(const Project& project, const LedgerView& ledger, const Workspace& workspace) {
+  ReportInput input;
+  input.project = &project;
+  input.ledger = &ledger;
+  input.resources = &workspace.resources;
+  input.roof = roof_of(ledger, project.problem);
+  return input;
+}
+
 Result<ReportState> state_of_report(const Project& project, const LedgerView& ledger,
                                     const Workspace& workspace) {
   const auto written = read_file(project.root / "report" / "worklog.md", std::size_t{64} << 20);
   if (!written) return ReportState::kMissing;
-  CAPSTONE_TRY(const ReportFiles now, render_report(input_of(project, ledger, workspace)));
+  CAPSTONE_TRY(const ReportFiles now, render_report(report_input(project, ledger, workspace)));
   return without_time(*written) == without_time(now.at("worklog.md")) ? ReportState::kCurrent
                                                                       : ReportState::kStale;
 }
@@ -85,7 +85,7 @@ Result<ReportOutcome> report(const std::string& out, const Workspace& workspace)
     CAPSTONE_TRY(folder, report_folder(workspace, out));
   }
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  ReportInput input = input_of(project, ledger, workspace);
+  ReportInput input = report_input(project, ledger, workspace);
   input.generated = utc_now();
   CAPSTONE_TRY(const ReportFiles files, render_report(input));
   CAPSTONE_CHECK(write_report(files, folder));

@@ -9,6 +9,9 @@
 
 namespace capstone::workflows {
 
+/// What the pages of a project are made of; the roofs are those of the device that measured last.
+ReportInput report_input(const Project& project, const LedgerView& ledger, const Workspace& workspace);
+
 struct ReportOutcome {
   std::vector<std::filesystem::path> files;  ///< that were written
   int missing = 0, contradictions = 0;       ///< findings of the review, see `check`

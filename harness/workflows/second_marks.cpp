@@ -34,7 +34,8 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
       if (row.submission == copy.submission) one = &row;
     if (!one) continue;  // every submission has a member
     CAPSTONE_CHECK(write_blind_copy(made.folder / copy.code, copy.code, cohort.project_of(copy.submission),
-                                    *one, cohort.rubric, cohort.evidence_of(copy.submission), comments,
+                                    cohort.folder_of(copy.submission) / "worklog.md", *one, cohort.rubric,
+                                    cohort.evidence_of(copy.submission), comments,
                                     mask_of(copy.submission, rows, summaries)));
     made.sheets.push_back(made.folder / copy.code / "marks.yaml");
   }

@@ -1,5 +1,5 @@
 {{%AUTOESCAPE context="XML"}}
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 1123 794" role="img" font-family="'Noto Serif', 'Noto Serif CJK SC', 'Noto Naskh Arabic', 'Noto Serif Devanagari', Georgia, serif" text-anchor="middle">
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 1123 794" role="img" font-family="'Noto Serif', 'Noto Serif CJK SC', 'Noto Sans CJK SC', 'Noto Naskh Arabic', 'Noto Serif Devanagari', Georgia, serif, 'Noto Color Emoji'" text-anchor="middle">
 <rect width="1123" height="794" fill="#fff"/>
 <rect x="28" y="28" width="1067" height="738" fill="none" stroke="#1d1f23" stroke-width="3"/>
 <rect x="38" y="38" width="1047" height="718" fill="none" stroke="#1f6f8b" stroke-width="1"/>

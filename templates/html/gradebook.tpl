@@ -27,7 +27,25 @@ th[aria-sort="descending"] button::after { content: " \2193"; }
 .grades .fine { display: inline-block; max-width: 14rem; font: .92em/1.35 var(--sans); overflow-wrap: anywhere; }
 .bars rect { fill: var(--human); }
 svg.plot { min-width: 0; }
-@media print { .tools { display: none; } }
+@media print {
+  @page { size: A4 landscape; margin: 10mm; }
+  .tools { display: none; }
+  .grades { width: 100%; font-size: 6.6pt; }
+  .grades :is(th, td) { padding-right: .3rem; white-space: normal; overflow-wrap: anywhere; }
+  .grades thead th { overflow-wrap: normal; }
+}
+@media screen and (max-width: 46rem) {
+  .tools { flex-wrap: wrap; }
+  .grades, .grades :is(thead, tbody, tr, th, td) { display: block; }
+  .grades thead tr { display: flex; flex-wrap: wrap; gap: .3rem .9rem; }
+  .grades thead th { padding: 0; border: 0; }
+  .grades tbody tr { padding: .6rem 0; border-bottom: 1px solid var(--rule); }
+  .grades tbody tr[hidden] { display: none; }
+  .grades tbody td { display: flex; gap: .8rem; padding: .1rem 0; border: 0; text-align: left; overflow-wrap: anywhere; white-space: normal; }
+  .grades tbody td::before { flex: 0 0 7.5rem; content: attr(data-label); color: var(--muted); font: .85rem/1.5 var(--sans); }
+  .grades tbody td:empty { display: none; }
+  .grades .fine { max-width: none; }
+}
 </style>
 </head>
 <body class="gradebook">
@@ -41,7 +59,7 @@ svg.plot { min-width: 0; }
 <div class="scroll"><table class="grades">
 <thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}"><button type="button">{{NAME}}</button></th>{{/COLUMN}}</tr></thead>
 <tbody>{{#ROW}}
-<tr><td>{{#SHEET}}<a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a>{{/SHEET}}{{#NO_SHEET}}{{NAME}}{{/NO_SHEET}}</td><td class="strong">{{PERSON}}</td><td>{{ID}}</td><td>{{PROBLEM}}</td><td class="{{TONE}}">{{STATE}}{{#WHY}}<br><span class="fine">{{TEXT}}</span>{{/WHY}}</td><td>{{LATE}}</td><td>{{HUMAN}}</td><td class="number">{{HUMAN_SPEEDUP}}</td><td>{{MODEL}}</td><td class="number">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}">{{POINTS}}</td>{{/MARK}}<td class="number strong">{{TOTAL}}</td><td>{{PUBLISHED}}</td></tr>{{/ROW}}
+<tr><td data-label="Submission">{{#SHEET}}<a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a>{{/SHEET}}{{#NO_SHEET}}{{NAME}}{{/NO_SHEET}}</td><td class="strong" data-label="Person">{{PERSON}}</td><td data-label="Id">{{ID}}</td><td data-label="Problem">{{PROBLEM}}</td><td class="{{TONE}}" data-label="State"><div>{{STATE}}{{#WHY}}<br><span class="fine">{{TEXT}}</span>{{/WHY}}</div></td><td data-label="Late">{{LATE}}</td><td data-label="Human">{{HUMAN}}</td><td class="number" data-label="Human's speedup">{{HUMAN_SPEEDUP}}</td><td data-label="Model">{{MODEL}}</td><td class="number" data-label="Model's speedup">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}" data-label="{{CRITERION}}">{{POINTS}}</td>{{/MARK}}<td class="number strong" data-label="Total">{{TOTAL}}</td><td data-label="Published">{{PUBLISHED}}</td></tr>{{/ROW}}
 </tbody></table></div>
 <p class="fine">A grey mark is for an earlier version of the submission.</p>
 <h2>The class</h2>

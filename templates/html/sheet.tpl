@@ -25,7 +25,14 @@
 <h2>{{TITLE}}</h2>
 <ul>{{#FINDING}}<li>{{TEXT}}</li>{{/FINDING}}</ul>
 </section>
-{{/FINDINGS}}{{#CRITERION}}<section>
+{{/FINDINGS}}{{#JUDGED}}<section>
+<h2>{{TITLE}}</h2>
+{{#KERNEL}}<p><strong>{{WHO}}: {{VERDICT}}</strong></p>
+<ul>{{#LINE}}<li>{{TEXT}}</li>{{/LINE}}</ul>
+{{/KERNEL}}{{#REPLAY}}<p>{{TEXT}}</p>
+{{/REPLAY}}{{#WORKLOG}}<p><a href="worklog.html">The worklog, with its numbers and plots</a></p>
+{{/WORKLOG}}</section>
+{{/JUDGED}}{{#CRITERION}}<section>
 <h2>{{TITLE}} <span class="weight">{{WEIGHT}} marks</span></h2>
 <p>{{LOOKS_FOR}}</p>
 <div class="scroll"><table>

@@ -11,7 +11,7 @@
 {{CSS:none}}
 body.similarity { max-width: 100rem; }
 .aligned { display: grid; grid-template-columns: 1fr 1fr; gap: .6rem; padding: 0 .6rem; }
-.aligned pre { min-width: 0; margin: .4rem 0; font-size: .74rem; }
+.aligned pre { min-width: 0; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; font-size: .74rem; }
 </style>
 </head>
 <body class="similarity">
@@ -27,6 +27,11 @@ body.similarity { max-width: 100rem; }
 {{#ORIGIN}}<details><summary>{{FIRST}} and {{SECOND}}: {{SHARE}}</summary>{{#FRAGMENT}}
 <div class="aligned"><pre><code>{{LEFT:p}}</code></pre><pre><code>{{RIGHT:p}}</code></pre></div>{{/FRAGMENT}}{{#MORE}}<p class="fine">and {{N}} more fragments</p>{{/MORE}}</details>
 {{/ORIGIN}}{{#NO_ORIGINS}}<p>None.</p>{{/NO_ORIGINS}}
+<h2>Worklogs that share prose</h2>
+<p>The percentage is the shared part of the shorter worklog. Questions, headings and what `init` writes are left out; numbers do not count.</p>
+{{#PROSE}}<details><summary>{{FIRST}} and {{SECOND}}: {{SHARE}}</summary>{{#FRAGMENT}}
+<div class="aligned"><pre><code>{{LEFT:p}}</code></pre><pre><code>{{RIGHT:p}}</code></pre></div>{{/FRAGMENT}}{{#MORE}}<p class="fine">and {{N}} more fragments</p>{{/MORE}}</details>
+{{/PROSE}}{{#NO_PROSE}}<p>None.</p>{{/NO_PROSE}}
 </main>
 </body>
 </html>

@@ -1,4 +1,6 @@
 // What a mentor does after the night: marks, a second version, publishing, and the tables.
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -38,7 +40,7 @@ TEST_F(Gradebook, FromTheFirstMarkToASecondVersion) {
   EXPECT_EQ(wrong.code, 2) << wrong;
   EXPECT_TRUE(says(wrong.err, "did you mean 'depth'?"));
   EXPECT_TRUE(says(capstone({"gradebook", "graded"}).out, "Ada Lovelace"));
-  EXPECT_EQ(capstone({"gradebook", "publish", "--grader", "Grace"}).code, 0);
+  EXPECT_EQ(capstone({"gradebook", "publish", "--incomplete", "--grader", "Grace"}).code, 0);
 
   spit(home_ / "in" / "ada" / "worklog.md", slurp(home_ / "in" / "ada" / "worklog.md") + "\nmore\n");
   grade();
@@ -50,6 +52,102 @@ TEST_F(Gradebook, FromTheFirstMarkToASecondVersion) {
   EXPECT_TRUE(says(history.out, "depth 24 by Grace: told well (given for an earlier version, "));
   EXPECT_TRUE(says(history.out, "published by Grace: 1815 sees 24"));
   EXPECT_TRUE(says(capstone({"gradebook", "history", "adda"}).err, "did you mean 'ada'?"));
+}
+
+TEST_F(Gradebook, PublishingWarnsShowsAndReachesTheStudent) {
+  const std::string reason = "see record #4: {{v2}} it fails";
+  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+    ASSERT_EQ(mark({"ada", "--criterion", criterion, "--points", "9", "--reason", reason}).code, 0);
+  ASSERT_EQ(mark({"eve", "--criterion", "depth", "--points", "12", "--reason", "half"}).code, 0);
+  const fs::path marks = home_ / "graded/submissions/ada/feedback/marks.html";
+  Outcome preview = capstone({"gradebook", "publish", "--preview"});
+  EXPECT_EQ(preview.code, 0) << preview;
+  EXPECT_TRUE(says(preview.out, "what ada, Ada Lovelace will see")) << preview;
+  EXPECT_TRUE(says(preview.out, "Total: 36 of 100"));
+  EXPECT_TRUE(says(preview.out, "not marked: correctness, head_to_head, honesty (held back)")) << preview;
+  EXPECT_FALSE(fs::exists(marks)) << "a preview writes nothing";
+  Outcome published = capstone({"gradebook", "publish", "--grader", "Grace"});
+  EXPECT_TRUE(says(published.out, "published for 1 person")) << published;
+  EXPECT_TRUE(says(published.out, "warning: eve, "));
+  EXPECT_TRUE(says(slurp(marks), reason)) << slurp(marks);
+  EXPECT_FALSE(fs::exists(home_ / "graded/submissions/eve/feedback/marks.html"));
+  spit(home_ / "in" / "ada" / "worklog.md", slurp(home_ / "in" / "ada" / "worklog.md") + "\nmore\n");
+  grade();
+  EXPECT_TRUE(fs::exists(marks)) << "grading again does not take published marks away";
+  Outcome held = capstone({"gradebook", "publish", "ada", "--grader", "Grace"});
+  EXPECT_EQ(held.code, 2) << held;
+  EXPECT_TRUE(says(held.out, "marks for an earlier version: correctness, depth, head_to_head, honesty"));
+  EXPECT_EQ(capstone({"gradebook", "publish", "eve", "--incomplete", "--grader", "Grace"}).code, 0);
+  EXPECT_TRUE(says(slurp(home_ / "graded/submissions/eve/feedback/marks.md"), "Not marked yet."));
+}
+
+TEST_F(Gradebook, ADuplicateIsResolvedByACommand) {
+  fs::copy(home_ / "in" / "ada", home_ / "in" / "ada-new", fs::copy_options::recursive);
+  spit(home_ / "in" / "roster.csv", "name;id\nAda Lovelace;1815\nBea;9\n=cmd, \"Eve\";7\n");
+  Outcome graded =
+      capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  EXPECT_TRUE(says(graded.out, "more than one submission: Ada Lovelace: ada, ada-new")) << graded;
+  EXPECT_EQ(mark({"Bea", "--criterion", "depth", "--points", "0", "--reason", "never submitted"}).code, 0)
+      << "who never submitted has a row";
+  Outcome chosen =
+      capstone({"gradebook", "choose", "ada-new", "--reason", "the last one", "--grader", "Grace"});
+  EXPECT_EQ(chosen.code, 0) << chosen;
+  EXPECT_TRUE(says(chosen.out, "dropped: ada"));
+  Outcome table = capstone({"gradebook"});
+  EXPECT_TRUE(says(table.out, "dropped: ada (ada-new counts instead: the last one, by Grace)")) << table;
+  EXPECT_EQ(mark({"ada", "--criterion", "depth", "--points", "9", "--reason", "x"}).code, 2);
+  Outcome again = capstone(
+      {"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick", "--dry-run"});
+  EXPECT_FALSE(says(again.out, "more than one submission")) << again;
+  EXPECT_TRUE(says(again.out, "nothing: dropped")) << again;
+  EXPECT_TRUE(says(again.out, "never submitted: Bea (9)")) << again;
+  EXPECT_EQ(capstone({"gradebook", "choose", "ada", "--reason", "after all", "--grader", "Grace"}).code, 0);
+  EXPECT_TRUE(says(capstone({"gradebook"}).out, "dropped: ada-new"));
+}
+
+// A mark that is given while a batch runs, or after it was interrupted, belongs to the version that was
+// judged.
+TEST_F(Gradebook, EachSubmissionIsInTheGradebookAsSoonAsItEnds) {
+  spit(home_ / "in" / "ada" / "worklog.md", slurp(home_ / "in" / "ada" / "worklog.md") + "\nmore\n");
+  spit(home_ / "in" / "eve" / "human" / "kernel.cu",
+       "#include <cuda_runtime.h>\n#include <cstdint>\n"
+       "__global__ void spin() { volatile int i = 0; while (true) i = i + 1; }\n"
+       "extern \"C\" void launch(const float*, const float*, float*, int64_t, void*, cudaStream_t stream) {\n"
+       "  spin<<<1, 32, 0, stream>>>();\n}\n");
+  const auto judgements = [&](const std::string& name) {
+    const std::string text = capstone({"gradebook", "history", name}).out;
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("  judged: ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  Child child = start({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick",
+                       "--timeout", "120"});
+  for (int i = 0; i < 600 && judgements("ada") < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(judgements("ada"), 2u);
+  EXPECT_EQ(judgements("eve"), 1u) << "the batch still works on it";
+  ::kill(child.pid(), SIGINT);
+  child.finish(std::chrono::seconds(60));
+}
+
+TEST_F(Gradebook, WhatNeedsAMentorIsClearedWithAReason) {
+  spit(home_ / "in" / "ada" / "human" / "kernel.cu",
+       slurp(home_ / "in" / "ada" / "human" / "kernel.cu") + "x");
+  const std::vector<std::string> words{"grade",    "in",       "--out", "graded", "--backend",
+                                       "emulated", "--hidden", "0",     "--quick"};
+  Outcome doubtful = capstone(words);
+  EXPECT_EQ(doubtful.code, 4) << doubtful;
+  EXPECT_TRUE(says(capstone({"gradebook"}).out, "needs_mentor"));
+  EXPECT_EQ(capstone({"grade", "--clear", "eve", "--out", "graded", "--reason", "x"}).code, 2)
+      << "nothing to clear";
+  Outcome cleared = capstone(
+      {"grade", "--clear", "ada", "--out", "graded", "--reason", "she showed me", "--grader", "Grace"});
+  EXPECT_EQ(cleared.code, 0) << cleared;
+  EXPECT_FALSE(says(capstone({"gradebook"}).out, "needs_mentor"));
+  EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "by Grace: she showed me"));
+  Outcome again = capstone(words);
+  EXPECT_EQ(again.code, 0) << again;
+  EXPECT_TRUE(says(again.out, "cleared"));
 }
 
 TEST_F(Gradebook, TablesAreSafeInSpreadsheetsAndWholeInJson) {
@@ -195,6 +293,25 @@ TEST_F(Gradebook, ABackupIsMadeOnceAndVerified) {
   EXPECT_EQ(capstone({"gradebook", "verify", "nothing"}).code, 2);
 }
 
+TEST_F(Gradebook, AMistakeInASheetOpensTheEditorAgain) {
+  // First points out of range, then a reason with a colon; the third time the editor is closed.
+  spit(home_ / "edit.sh",
+       "#!/bin/sh\nn=$(cat left)\necho $((n - 1)) > left\n"
+       "case $n in\n2) sed -i '0,/^    points: $/s//    points: 99/; 0,/^    reason: $/s//    reason: good: "
+       "but short/' "
+       "\"$1\" ;;\n1) grep -q '^#! 99 points for correctness are out of range' \"$1\" && "
+       "sed -i 's/points: 99/points: 9/' \"$1\" ;;\nesac\n");
+  spit(home_ / "left", "2");
+  const How how{.env = {{"EDITOR", "sh " + (home_ / "edit.sh").string()}, {"VISUAL", ""}}};
+  Outcome marked = capstone({"mark", "ada", "--next", "--grader", "Grace"}, how);
+  EXPECT_TRUE(says(marked.err, "ada: 1 marks")) << marked;
+  EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "correctness 9 by Grace: good: but short"));
+  spit(home_ / "many.sh", "#!/bin/sh\nsed -i 's/^    points: $/    points: many/' \"$1\"\n");
+  Outcome kept = capstone({"mark", "eve", "--next", "--grader", "Grace"},
+                          {.env = {{"EDITOR", "sh " + (home_ / "many.sh").string()}, {"VISUAL", ""}}});
+  EXPECT_EQ(kept.code, 2) << "an editor that changes nothing ends the round: " << kept;
+}
+
 TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
   EXPECT_EQ(
       capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code,
@@ -297,7 +414,7 @@ TEST_F(Gradebook, AStudentSeesTheFailingCaseAgain) {
       capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
   EXPECT_TRUE(says(graded.out, "WRONG")) << graded;
   Outcome dossier = capstone({"appeal", "eve"});
-  EXPECT_TRUE(says(dossier.out, "first failure: check-0"));
+  EXPECT_TRUE(says(dossier.out, "in the case check-0"));
   EXPECT_TRUE(says(dossier.out, "first mismatch: "));
   const std::string verdict =
       (home_ / "graded" / "submissions" / "eve" / "feedback" / "verdict.json").string();
@@ -428,6 +545,7 @@ TEST_F(Gradebook, TheStubThatEverybodyBeganWithIsNobodysCode) {
     pairs += pair["first"].get<std::string>() + " " + pair["second"].get<std::string>() + "\n";
   EXPECT_EQ(pairs.find("one"), std::string::npos) << pairs;
   EXPECT_EQ(pairs.find("two"), std::string::npos) << pairs;
+  ASSERT_EQ(json["prose"].size(), 0u) << "worklogs as `init` wrote them share nothing of their own";
   EXPECT_TRUE(says(pairs, "four three")) << "Python is compared, too, and its comments are no code";
   for (const Json& origin : json["origins"]) EXPECT_NE(origin["submission"], "one") << json["origins"].dump();
 }

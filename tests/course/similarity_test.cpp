@@ -46,6 +46,30 @@ TEST(Similarity, RenamedAndReformattedCodeIsTheSame) {
   EXPECT_EQ(like(kOne, copy).share, 1);
 }
 
+TEST(Similarity, CopiedProseIsFoundWithoutQuestionsNumbersAndLayout) {
+  const std::string questions =
+      "## The head-to-head\n\n> Q: Which kernel is faster, and which mechanism explains "
+      "the gap between the two?\n\n<!-- say what you saw\nand what you believe now -->\n\n";
+  const std::string mine =
+      "My kernel reads each row twice, because the maximum is needed before the first\n"
+      "exponential; so it moves 2.25 times as many bytes as the model's kernel does.\n";
+  const std::string copy =
+      "MY KERNEL reads each row twice because the maximum is needed\nbefore the first exponential "
+      "- so it moves 3.75 times as many bytes as the model's kernel does!\n";
+  const std::string other =
+      "Both kernels wait for memory. I tried four rows for each block, which was slower, and "
+      "I do not know why; a profile would show whether the cache is the reason.\n";
+  const auto share = [](const std::string& a, const std::string& b) {
+    return compare_sources(prose_fingerprints(a), prose_fingerprints(b), {}).share;
+  };
+  EXPECT_GT(share(questions + mine, questions + copy), 0.9);
+  EXPECT_EQ(share(questions + mine, questions + other), 0) << "the questions are everyone's";
+  EXPECT_TRUE(prose_fingerprints(questions).empty());
+  const auto prints = prose_fingerprints(questions + mine);
+  ASSERT_FALSE(prints.empty());
+  EXPECT_GE(prints.front().line, 8) << "lines are those of the file";
+}
+
 TEST(Similarity, OtherCodeSharesNothing) { EXPECT_EQ(like(kOne, kOther).share, 0); }
 
 TEST(Similarity, ACopiedLoopIsFoundWithItsLines) {

@@ -45,6 +45,8 @@ TEST_F(Submissions, FileNamesOfCanvasMoodleAndGradescopeTellWhoseTheyAre) {
   EXPECT_EQ(moodle.platform, "Moodle");
   EXPECT_EQ(moodle.person, "Ada Lovelace");
   EXPECT_EQ(origin_of("Ada Lovelace_1815_assignsubmission_file_p.zip").id, "1815");
+  EXPECT_EQ(origin_of("Jörg Müller_1815_assignsubmission_file").person, "Jörg Müller")
+      << "a folder of newer versions of Moodle";
   EXPECT_EQ(origin_of("submission_42").platform, "Gradescope");
   for (const char* own : {"ada", "ada_lovelace-softmax.tar.gz", "v2_final.zip"})
     EXPECT_EQ(origin_of(own).platform, "") << own;
@@ -100,6 +102,20 @@ TEST_F(Submissions, AFolderThatMoodleMadeHoldsTheArchive) {
   EXPECT_EQ(found.submissions[0].path.filename(), "project.tar.gz");
   EXPECT_TRUE(found.submissions[0].rivals.empty());
   EXPECT_EQ(found.submissions[1].rivals, (std::vector<std::string>{"one.zip", "two.zip"}));
+}
+
+TEST_F(Submissions, AProjectOrAnArchiveBelowFoldersIsFound) {
+  put("Ada_7_assignsubmission_file/Downloads/my capstone/capstone.yaml");
+  put("Ada_7_assignsubmission_file/__MACOSX/my capstone/capstone.yaml");
+  put("Bob_8_assignsubmission_file/my work/project.zip");
+  put("two/a/capstone.yaml");
+  put("two/b/capstone.yaml");
+  auto found = find();
+  ASSERT_EQ(found.submissions.size(), 3u);
+  EXPECT_EQ(project_root(found.submissions[0].path).filename(), "my capstone");
+  EXPECT_EQ(found.submissions[1].path.filename(), "project.zip");
+  EXPECT_TRUE(project_root(found.submissions[2].path).empty()) << "two projects: a person decides";
+  EXPECT_EQ(project_roots(found.submissions[2].path).size(), 2u);
 }
 
 TEST_F(Submissions, GradescopesOwnFileNamesThePeople) {

@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
+#include "harness/project/stub.h"
 #include "rubric/review.h"
 
 namespace capstone {
@@ -226,6 +227,83 @@ TEST_F(RubricTest, WithoutAGpuTheCountsAreEvidence) {
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->fact.find("the counts of 1 explanation"), std::string::npos) << found->fact;
   EXPECT_EQ(found->records, (std::vector<std::int64_t>{12}));
+}
+
+TEST_F(RubricTest, WithoutRecordedCountsSectionFourDoesNotArgueFromThem) {
+  testing::Scratch elsewhere;
+  testing::Capstone emulated = testing::make_capstone(elsewhere.path(), testing::Where::kEmulated);
+  std::erase_if(emulated.ledger.records, [](const Record& r) { return r.kind == "explanation"; });
+  emulated.ledger.explanations.clear();
+  for (const CriterionScore& c :
+       score(rubric, emulated.project, emulated.ledger, worklog_of(emulated)).criteria)
+    for (const Evidence& e : c.evidence)
+      if (e.check == "timed_or_explained") {
+        EXPECT_EQ(e.standing, Standing::kNotMet);
+        EXPECT_NE(e.fact.find("no counts are recorded"), std::string::npos) << e.fact;
+      }
+}
+
+// No criterion, honesty included, is suggested more than its lowest level.
+void expect_lowest(const ScoreSheet& sheet, bool with_honesty) {
+  for (const CriterionScore& c : sheet.criteria) {
+    if (c.criterion->id == "honesty" && !with_honesty) continue;
+    EXPECT_LE(c.suggested, c.criterion->levels.back().to) << c.criterion->id << ": " << c.because;
+  }
+}
+
+TEST_F(RubricTest, AnswersWithoutContentAreSuggestedTheLowestLevel) {
+  for (const std::string answer : {"See code.", "See the code for all of this, please.", "ok"}) {
+    std::string text;
+    for (const std::string& line : split(testing::fixture_worklog(Where::kGpu), '\n')) {
+      if (line.starts_with("#") || line.starts_with("<!--")) text += line + "\n\n";
+      if (line.starts_with("> Q")) text += line + "\n\n" + answer + "\n\n";
+    }
+    testing::write_worklog(capstone, text);
+    expect_lowest(sheet(), true);
+    EXPECT_LE(sheet().suggested, 3 * 9.5 + 0.5) << answer;
+  }
+}
+
+TEST_F(RubricTest, AKernelThatDoesNotBuildOrHangsIsSuggestedTheLowestLevel) {
+  for (GateOne verdict : {GateOne::kBuildFailed, GateOne::kTimedOut}) {
+    const Rejudged rejudged{verdict, {}};
+    const ScoreSheet result =
+        score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged);
+    expect_lowest(result, false);
+    EXPECT_EQ(mark_of(result, "honesty"), 10) << "a failure that is told costs no honesty";
+  }
+  const Rejudged wrong{GateOne::kWrong, {}};
+  EXPECT_EQ(mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &wrong), "depth"),
+            30)
+      << "a wrong kernel has a worklog worth reading";
+}
+
+TEST_F(RubricTest, TheStubIsSuggestedTheLowestLevel) {
+  std::ofstream(capstone.project.human_kernel()) << stub_kernel(capstone.project.problem);
+  expect_lowest(sheet(), true);
+  std::filesystem::remove(capstone.project.human_kernel());
+  expect_lowest(sheet(), true);
+}
+
+TEST_F(RubricTest, ASpeedOfAGpuThatNoRecordHasIsNeverMet) {
+  testing::Scratch elsewhere;
+  testing::Capstone emulated = testing::make_capstone(elsewhere.path(), testing::Where::kEmulated);
+  // One emulated time with a wide interval, as a busy machine gives it.
+  for (Measurement& m : emulated.ledger.human)
+    if (m.measured)
+      for (Arm& arm : m.measured->arms) arm.median_ms.high = arm.median_ms.point * 20;
+  for (const std::string claim : {"It is 7.3x on my RTX 4090.", "v2 is 7.7 times faster than v1.",
+                                  "On the emulator v2 is 2.9 times faster than v1."}) {
+    testing::write_worklog(emulated,
+                           testing::fixture_worklog(testing::Where::kEmulated) + "\n" + claim + "\n");
+    const ScoreSheet result = score(rubric, emulated.project, emulated.ledger, worklog_of(emulated));
+    for (const CriterionScore& c : result.criteria)
+      for (const Evidence& e : c.evidence)
+        if (e.check == "numbers_agree") {
+          EXPECT_EQ(e.standing, Standing::kNotMet) << claim << ": " << e.fact;
+        }
+    EXPECT_EQ(mark_of(result, "honesty"), 0) << claim;
+  }
 }
 
 // A win with a label of the judge, and one paragraph of section 4 that names v4.

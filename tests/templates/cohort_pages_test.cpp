@@ -77,9 +77,35 @@ TEST_F(CohortPages, WhatWasNotJudgedHasAReasonAndNoLinkToASheetThatIsNotThere) {
   rows[1].state = "failed", rows[1].fault = "refused", rows[1].why = "archive refused: a link";
   summaries["b"].outcomes.clear();
   const std::string page = gradebook();
-  EXPECT_TRUE(has(page, "<td>b</td>"));
+  EXPECT_TRUE(has(page, "<td data-label=\"Submission\">b</td>"));
   EXPECT_TRUE(has(page, "archive refused: a link"));
   EXPECT_FALSE(has(page, "submissions/b/"));
+}
+
+TEST_F(CohortPages, TheGradebookFitsAPhoneAndAPrintedPage) {
+  add("a", "Ada", 2.0, 1.0);
+  const std::string page = gradebook();
+  EXPECT_TRUE(has(page, "@page { size: A4 landscape;")) << "the last column is not cut off";
+  EXPECT_TRUE(has(page, ".grades tbody td::before"));
+  for (const std::string& label : {std::string("Published"), rubric.criteria[0].title})
+    EXPECT_TRUE(has(page, "data-label=\"" + label + "\"")) << "on a phone each cell has its heading";
+}
+
+TEST_F(CohortPages, PublishedMarksKeepTheLinesOfAReasonAndAreHarmless) {
+  add("a", kHostile, 2.0, 1.0);
+  Mark mark;
+  mark.points = 24.5;
+  mark.reason = "see record #4: {{v2}}\n\n<b>second</b> line";
+  rows[0].marks.assign(rubric.criteria.size(), std::nullopt);
+  rows[0].marks[0] = mark;
+  auto page = marks_page(rows[0], rubric, templates);
+  ASSERT_TRUE(page) << render(page.error());
+  EXPECT_TRUE(has(*page, "<p>see record #4: {{v2}}</p>"));
+  EXPECT_TRUE(has(*page, "<p>&lt;b&gt;second&lt;/b&gt; line</p>"));
+  EXPECT_TRUE(has(*page, "24.5 of 30"));
+  EXPECT_FALSE(has(*page, "<script>"));
+  EXPECT_TRUE(has(marks_text(rows[0], rubric, false), "\nsee record #4: {{v2}}\n\n<b>second</b> line\n"));
+  EXPECT_TRUE(has(marks_text(rows[0], rubric, true), "\\<b\\>second"));
 }
 
 TEST_F(CohortPages, ItsScriptIsTheOneThatThePolicyNames) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "harness/course/result.h"
+#include "harness/project/archive/archive.h"
 #include "harness/workflows/class_progress.h"
 #include "harness/workflows/cohort.h"
 #include "harness/workflows/grade_cohort.h"
@@ -74,6 +75,73 @@ TEST_F(Grade, AProjectIsJudgedAndScored) {
   for (const char* file :
        {"result.json", "score_sheet.html", "feedback/verdict.json", "submission/human/kernel.cu"})
     EXPECT_TRUE(fs::exists(folder / file)) << file;
+}
+
+TEST_F(Grade, TheRenderedWorklogLiesNextToTheScoreSheet) {
+  ASSERT_TRUE(
+      write_file_atomic(workspace_.cwd / "worklog.md",
+                        "## The head-to-head\n\nThe pipeline stalls. I recorded {{versions}} versions.\n"));
+  ASSERT_TRUE(grade_submission(task_for(workspace_.cwd), workspace_, {}));
+  const fs::path folder = place_.path() / "graded" / "submissions" / "ada";
+  for (const char* page : {"worklog.html", "worklog.md"}) {
+    const std::string text = read_file(folder / page).value();
+    EXPECT_NE(text.find("The pipeline stalls."), std::string::npos) << page;
+    EXPECT_EQ(text.find("{{versions}}"), std::string::npos) << "its numbers are filled in: " << page;
+  }
+  EXPECT_NE(read_file(folder / "score_sheet.html")->find("href=\"worklog.html\""), std::string::npos);
+}
+
+// On the sheets of mentor and student, as `appeal` says it.
+TEST_F(Grade, AWrongKernelIsExplainedWithItsFirstMismatchAndReplay) {
+  write_kernel(wrong_kernel());
+  ASSERT_TRUE(grade_submission(task_for(workspace_.cwd), workspace_, {}));
+  const fs::path folder = place_.path() / "graded" / "submissions" / "ada";
+  for (const char* place : {"", "feedback"})
+    for (const char* page : {"score_sheet.md", "score_sheet.html"}) {
+      const std::string text = read_file(folder / place / page).value();
+      EXPECT_NE(text.find("first mismatch: z"), std::string::npos) << place << page;
+      EXPECT_NE(text.find("human: WRONG"), std::string::npos) << place << page;
+      EXPECT_NE(text.find("capstone replay verdict.json"), std::string::npos) << place << page;
+    }
+  EXPECT_EQ(Json::parse(*read_file(folder / "score_sheet.json"))["judged"][0]["verdict"], "WRONG");
+}
+
+TEST_F(Grade, TheModelsCodeHandedInAsTheHumansIsOnTheSheet) {
+  ASSERT_TRUE(make_folders(workspace_.cwd / "llm" / "attempt-1"));
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "llm" / "attempt-1" / "kernel.cu", kRightKernel));
+  const auto result = grade_submission(task_for(workspace_.cwd), workspace_, {});
+  ASSERT_TRUE(result);
+  const std::string told =
+      "100 % of the human kernel is what the project's own model wrote in llm/attempt-1/kernel.cu";
+  EXPECT_NE(std::find(result->findings.begin(), result->findings.end(), told), result->findings.end());
+  EXPECT_EQ(result->state, GradingState::kNeedsMentor);
+  EXPECT_NE(read_file(place_.path() / "graded/submissions/ada/score_sheet.json")->find(told),
+            std::string::npos);
+}
+
+TEST_F(Grade, AnArchiveInAnArchiveAndAProjectBelowFoldersAreGraded) {
+  const fs::path inner = place_.path() / "inner.tar.gz";
+  auto plan = plan_submission_here(false, workspace_);
+  ASSERT_TRUE(plan);
+  ASSERT_TRUE(submit(*plan, false, inner.string(), workspace_));
+  const std::string bytes = read_file(inner).value();
+  const fs::path outer = place_.path() / "outer.tar.gz";
+  ASSERT_TRUE(write_file_atomic(
+      outer, pack_archive({{"Downloads/my capstone/work.tar.gz", bytes}}, Packing::kTarGz, 0).value()));
+  const auto nested = grade_submission(task_for(outer), workspace_, {});
+  ASSERT_TRUE(nested);
+  EXPECT_EQ(nested->fault, GradingFault::kNone) << nested->why;
+  EXPECT_FALSE(project_root(place_.path() / "graded/submissions/ada/submission").empty());
+  const fs::path deep = place_.path() / "deep";
+  ASSERT_TRUE(make_folders(deep / "Downloads" / "my capstone"));
+  fs::copy(workspace_.cwd, deep / "Downloads" / "my capstone", fs::copy_options::recursive);
+  EXPECT_EQ(grade_submission(task_for(deep), workspace_, {})->fault, GradingFault::kNone);
+  fs::copy(workspace_.cwd, deep / "Downloads" / "a copy", fs::copy_options::recursive);
+  const auto two = grade_submission(task_for(deep), workspace_, {});
+  EXPECT_EQ(two->fault, GradingFault::kAmbiguous);
+  EXPECT_NE(two->why.find("2 projects in one place: Downloads/a copy, Downloads/my capstone"),
+            std::string::npos)
+      << two->why;
 }
 
 // What `measure` records about included files is what grading compares.

@@ -109,7 +109,9 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
     CAPSTONE_TRY(Statement open,
                  database_->prepare(
                      "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) "
-                     "FROM submission s WHERE s.state <> 'failed' "
+                     "FROM submission s WHERE s.state NOT IN ('failed', 'missing', 'found') "
+                     "AND coalesce((SELECT r.kind FROM ruling r WHERE r.submission = s.name AND r.kind IN "
+                     "('dropped', 'restored') ORDER BY r.id DESC LIMIT 1), '') <> 'dropped' "
                      "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?) "
                      "AND NOT EXISTS (SELECT 1 FROM mark m WHERE m.submission = s.name AND m.grader = ?)"));
     open.bind(grader).bind(grader);

@@ -1,11 +1,15 @@
 #include "harness/course/gradebook/blind.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/ledger/ledger.h"
+#include "rubric/numbers.h"
 
 namespace capstone {
 namespace {
@@ -20,6 +24,22 @@ bool in_word(char c) {
 bool same(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// What the ledger recorded, without the names of machines.
+std::string measurements_of(const LedgerView& ledger) {
+  std::string text =
+      "# What was measured\n\n| version | gate one | gate two | speedup | expected | reason |\n"
+      "|:--|:--|:--|:--|:--|:--|\n";
+  for (const char* candidate : {"human", "llm"})
+    for (const Measurement* m : ledger.versions(candidate)) {
+      const auto expected = ledger.expected_speedup(candidate, m->version);
+      text += fmt::format(
+          "| {} | {} | {} | {} | {} | {} |\n", m->version, label_of(m->gate_one), label_of(m->gate_two),
+          speedup_text(*m), expected ? format_speedup(*expected) : "",
+          replace_all(replace_all(to_utf8(ledger.reason(candidate, m->version)), "\n", " "), "|", "\\|"));
+    }
+  return text;
 }
 
 }  // namespace
@@ -66,11 +86,17 @@ std::string NameMask::apply(std::string_view text) const {
 }
 
 Result<void> write_blind_copy(const fs::path& folder, const std::string& code, const fs::path& project,
-                              const GradebookRow& row, const Rubric& rubric, Json evidence,
-                              const Comments& comments, const NameMask& mask) {
+                              const fs::path& worklog, const GradebookRow& row, const Rubric& rubric,
+                              Json evidence, const Comments& comments, const NameMask& mask) {
   CAPSTONE_CHECK(make_folders(folder));
   std::error_code error;
-  std::vector<fs::path> files{project / "worklog.md"};
+  std::vector<fs::path> files;
+  if (auto rendered = read_file(worklog, kMaxText))
+    CAPSTONE_CHECK(write_file_atomic(folder / "worklog.md", mask.apply(*rendered)));
+  else
+    files.push_back(project / "worklog.md");
+  if (auto ledger = read_ledger(project / ".capstone" / "ledger.jsonl"); !project.empty() && ledger)
+    CAPSTONE_CHECK(write_file_atomic(folder / "ledger.md", mask.apply(measurements_of(*ledger))));
   for (const char* part : {"human", "llm"})
     if (!project.empty())
       for (fs::recursive_directory_iterator walk(project / part, error), end; !error && walk != end;
@@ -84,6 +110,7 @@ Result<void> write_blind_copy(const fs::path& folder, const std::string& code, c
     CAPSTONE_CHECK(make_folders(place.parent_path()));
     CAPSTONE_CHECK(write_file_atomic(place, mask.apply(*text)));
   }
+  evidence.erase("places");  // they lie in a folder with the author's name
   for (Json& criterion : evidence["criteria"]) {
     if (!criterion.is_object()) continue;
     criterion.erase("suggested");

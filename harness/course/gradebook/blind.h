@@ -19,13 +19,15 @@ class NameMask {
   std::vector<std::string> words_;  ///< longest first
 };
 
-/// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and a marks.yaml to fill
-/// in. The sheet shows the machine's evidence, but neither suggestions nor marks.
+/// Writes `folder`: worklog.md with its numbers filled in, ledger.md with what was measured, the kernel with
+/// its headers, the model's attempts, and a marks.yaml to fill in. The sheet shows the machine's evidence,
+/// but neither suggestions nor marks.
 /// @param project   the project as it was judged; empty when it could not be unpacked
+/// @param worklog   the rendered worklog.md; where it does not exist, the project's own is copied
 /// @param evidence  the mentors' score_sheet.json
 Result<void> write_blind_copy(const std::filesystem::path& folder, const std::string& code,
-                              const std::filesystem::path& project, const GradebookRow& row,
-                              const Rubric& rubric, Json evidence, const Comments& comments,
-                              const NameMask& mask);
+                              const std::filesystem::path& project, const std::filesystem::path& worklog,
+                              const GradebookRow& row, const Rubric& rubric, Json evidence,
+                              const Comments& comments, const NameMask& mask);
 
 }  // namespace capstone

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "harness/base/ascii.h"
 #include "harness/base/csv.h"
 #include "harness/base/text.h"
@@ -13,17 +11,6 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
-char separator_of(std::string_view first_line) {
-  char best = ',';
-  long most = 0;
-  for (char candidate : {',', ';', '\t'})
-    if (long n = std::count(first_line.begin(), first_line.end(), candidate); n > most) {
-      most = n;
-      best = candidate;
-    }
-  return best;
-}
-
 }  // namespace
 
 Result<CellTable> CellTable::read(std::string text, const std::string& file) {
@@ -32,7 +19,7 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
   table.text_ = std::move(text);
   const std::string_view all = table.text_;
   std::size_t at = all.starts_with(kMark) ? kMark.size() : 0;
-  table.separator_ = separator_of(all.substr(at, all.find('\n', at) - at));
+  table.separator_ = csv_separator(all.substr(at, all.find('\n', at) - at));
   int line = 1;
   auto ends_cell = [&](std::size_t i) {
     return i >= all.size() || all[i] == table.separator_ || all[i] == '\n' || all[i] == '\r';

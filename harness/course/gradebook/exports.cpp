@@ -61,7 +61,17 @@ struct Target {
   std::function<double(std::size_t row)> maximum;
   std::function<bool(std::size_t row)> locked;
   std::function<std::string(std::size_t row)> name;
+  bool html = false;  // comments are HTML
 };
+
+// Moodle stores a feedback comment as HTML.
+std::string html_of(const std::string& text) {
+  std::string html = replace_all(replace_all(replace_all(text, "&", "&amp;"), "<", "&lt;"), ">", "&gt;");
+  std::string out;
+  for (const std::string& line : split(html, '\n'))
+    if (const std::string_view words = trim(line); !words.empty()) out += "<p>" + std::string(words) + "</p>";
+  return out;
+}
 
 FilledTable fill(CellTable table, const Target& target, const std::vector<OutgoingMark>& marks) {
   FilledTable out;
@@ -90,7 +100,7 @@ FilledTable fill(CellTable table, const Target& target, const std::vector<Outgoi
     const double maximum = target.maximum(row);
     scales.insert(maximum);
     table.set(row, target.grade, points(mark.total * maximum / 100));
-    if (target.comment) table.set(row, *target.comment, mark.comment);
+    if (target.comment) table.set(row, *target.comment, target.html ? html_of(mark.comment) : mark.comment);
     ++out.filled;
   }
   for (double maximum : scales)
@@ -209,6 +219,7 @@ Result<FilledTable> fill_moodle(const std::string& text, const std::string& file
   Target target;
   target.grade = *grade;
   target.comment = table.column("feedback comments");
+  target.html = true;
   for (std::size_t row = 1; row < table.rows(); ++row) target.people.push_back(row);
   target.keys = {[&table, identifier](std::size_t row) {
                    return RosterRow{{}, digits_of(table.at(row, *identifier)), {}, 0};

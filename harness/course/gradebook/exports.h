@@ -39,7 +39,7 @@ Result<FilledTable> fill_canvas(const std::string& text, const std::string& file
                                 const std::vector<OutgoingMark>& marks);
 
 /// Fills a grading worksheet of Moodle (Submissions > Download grading worksheet): the column `Grade`, and
-/// `Feedback comments` if there is one.
+/// `Feedback comments` if there is one, as HTML: a paragraph for each line.
 /// @error not a grading worksheet of Moodle.
 Result<FilledTable> fill_moodle(const std::string& text, const std::string& file,
                                 const std::vector<OutgoingMark>& marks);

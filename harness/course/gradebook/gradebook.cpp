@@ -28,7 +28,9 @@ Result<void> take_members(const Database& database, const SubmissionResult& r) {
     CAPSTONE_TRY(Statement known, database.prepare("SELECT 1 FROM member WHERE submission=?"));
     CAPSTONE_TRY(bool any, known.bind(r.name).step());
     if (any) return {};
-    members.push_back({r.origin.person.empty() ? r.name : r.origin.person, r.origin.id, r.origin.email});
+    // The numbers of Canvas and Moodle are their own, not the student's.
+    const std::string id = r.origin.platform == "Canvas" || r.origin.platform == "Moodle" ? "" : r.origin.id;
+    members.push_back({r.origin.person.empty() ? r.name : r.origin.person, id, r.origin.email});
   }
   CAPSTONE_TRY(Statement forget, database.prepare("DELETE FROM member WHERE submission=?"));
   CAPSTONE_CHECK(forget.bind(r.name).run());
@@ -77,6 +79,13 @@ Result<void> take_one(const Database& database, const SubmissionResult& r) {
       .run();
 }
 
+}  // namespace
+
+namespace {
+// For each person the rows of the last publication that had any.
+constexpr const char* kLastPublished =
+    "published p WHERE publication = (SELECT max(l.publication) FROM published l WHERE l.submission = "
+    "p.submission AND l.person = p.person)";
 }  // namespace
 
 std::optional<double> GradebookRow::total() const {
@@ -143,6 +152,7 @@ Result<void> Gradebook::require(const std::string& submission) const {
 
 Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
   CAPSTONE_CHECK(require(mark.submission));
+  CAPSTONE_CHECK(require_counts(mark.submission));
   std::vector<std::string> ids;
   for (const Criterion& c : rubric.criteria) ids.push_back(c.id);
   auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(),
@@ -178,9 +188,9 @@ Result<void> Gradebook::require_member(const std::string& submission, const std:
 }
 
 Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const std::string& only) const {
-  auto narrowed = [&](const char* query, const char* condition, const char* rest) -> Result<Statement> {
-    CAPSTONE_TRY(Statement statement,
-                 database_->prepare(std::string(query) + (only.empty() ? "" : condition) + rest));
+  auto narrowed = [&](const std::string& query, const char* condition,
+                      const char* rest) -> Result<Statement> {
+    CAPSTONE_TRY(Statement statement, database_->prepare(query + (only.empty() ? "" : condition) + rest));
     if (!only.empty()) statement.bind(only);
     return statement;
   };
@@ -205,10 +215,10 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const st
   }
   // The last published marks of every person, by criterion.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> shown;
-  CAPSTONE_TRY(Statement published,
-               narrowed("SELECT submission, person, criterion, points, reason FROM published WHERE "
-                        "publication = (SELECT max(id) FROM publication)",
-                        " AND submission=?", ""));
+  CAPSTONE_TRY(
+      Statement published,
+      narrowed(std::string("SELECT submission, person, criterion, points, reason FROM ") + kLastPublished,
+               " AND submission=?", ""));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
@@ -216,18 +226,31 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const st
         points_text(published.number(3)) + "|" + published.text(4);
   }
   CAPSTONE_TRY(auto grace, all_grace());
+  std::map<std::string, Ruling> dropped, cleared;
+  CAPSTONE_TRY(const auto in_force, rulings());
+  for (const Ruling& ruling : in_force) {
+    if (ruling.kind == Ruling::Kind::kDropped) dropped[ruling.submission] = ruling;
+    if (ruling.kind == Ruling::Kind::kCleared) cleared[ruling.submission] = ruling;
+  }
   std::vector<GradebookRow> rows;
   CAPSTONE_TRY(Statement all,
                narrowed("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
                         "m.email, s.submitted, s.deadline "
-                        "FROM submission s JOIN member m ON m.submission = s.name",
-                        " WHERE s.name=?", " ORDER BY s.name, m.place"));
+                        "FROM submission s JOIN member m ON m.submission = s.name WHERE s.state <> 'found'",
+                        " AND s.name=?", " ORDER BY s.name, m.place"));
   for (;;) {
     CAPSTONE_TRY(bool more, all.step());
     if (!more) return rows;
     GradebookRow row;
     row.submission = all.text(0), row.problem = all.text(1), row.state = all.text(2), row.fault = all.text(3),
     row.why = all.text(4), row.digest = all.text(5);
+    if (dropped.contains(row.submission)) continue;
+    if (auto ruling = cleared.find(row.submission); ruling != cleared.end()) {
+      row.why = fmt::format("cleared by {}: {} ({}{}: {})", ruling->second.grader, ruling->second.reason,
+                            row.state, row.fault.empty() ? "" : ", " + row.fault, row.why);
+      row.state = name_of(GradingState::kGraded);
+      row.fault.clear();
+    }
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
     row.submitted = all.text(10), row.deadline = all.text(11);
@@ -260,8 +283,8 @@ Result<std::vector<GradebookRow>> Gradebook::published_rows(const Rubric& rubric
   CAPSTONE_TRY(
       Statement published,
       database_->prepare(
-          "SELECT submission, person, criterion, points, reason, grader, time, digest FROM published "
-          "WHERE publication = (SELECT max(id) FROM publication)"));
+          std::string("SELECT submission, person, criterion, points, reason, grader, time, digest FROM ") +
+          kLastPublished));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
@@ -289,7 +312,9 @@ Result<std::vector<GradebookRow>> Gradebook::published_rows(const Rubric& rubric
 
 Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
   std::map<std::string, ResultSummary> all;
-  CAPSTONE_TRY(Statement stored, database_->prepare("SELECT name, summary FROM submission"));
+  CAPSTONE_TRY(
+      Statement stored,
+      database_->prepare("SELECT name, summary FROM submission WHERE state NOT IN ('missing', 'found')"));
   for (;;) {
     CAPSTONE_TRY(bool row, stored.step());
     if (!row) return all;
@@ -298,7 +323,8 @@ Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
   }
 }
 
-Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
+Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by,
+                               const std::function<bool(const GradebookRow&)>& chosen) {
   if (trim(by).empty())
     return fail("no grader is named", {}, "add --grader NAME: the history says who published");
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
@@ -308,6 +334,7 @@ Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
   CAPSTONE_CHECK(publication.bind(utc_now()).bind(to_utf8(by)).run());
   int people = 0;
   for (const GradebookRow& row : table) {
+    if (chosen && !chosen(row)) continue;
     people +=
         std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) { return mark.has_value(); });
     for (const auto& mark : row.marks) {

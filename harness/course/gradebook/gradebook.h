@@ -2,6 +2,7 @@
 // A cohort's gradebook: the submissions, their judgements, and every mark that was ever given. Marks are only
 // added, never changed: the latest mark wins, and the history is kept. Stored in SQLite.
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ struct Mark {
   std::vector<std::int64_t> items = {};
   double own_points = 0;
   std::string own_reason = {};
+  std::string where{};  ///< file:line of a mark that was read from a file, for errors; not stored
 };
 
 /// "24 by eva at 10:03 UTC"; with the date if it was not today.
@@ -47,6 +49,18 @@ struct GradebookRow {
   std::vector<std::optional<Mark>> marks;     ///< in the rubric's order; empty: not marked
   std::optional<double> total() const;        ///< sum of the marks; empty while a criterion is unmarked
   bool published = false;                     ///< this row equals what was last published
+};
+
+/// A mentor's ruling about a submission as a whole.
+struct Ruling {
+  enum class Kind {
+    kDropped,   ///< it does not count: another submission of the same person does, or it was a mistake
+    kRestored,  ///< it counts again
+    kArchive,   ///< of several archives in one place, the one called `value` counts
+    kCleared,   ///< a person has looked at what `needs_mentor` names in `value`; it holds for this version
+  } kind = Kind::kDropped;
+  std::string submission, value, reason, grader, time;  ///< time: UTC
+  std::string digest;                                   ///< SHA-256 of the submission that was ruled on
 };
 
 /// When a submission arrived, and its deadline.
@@ -81,13 +95,27 @@ class Gradebook {
   ///        criterion's weight; no reason; no grader; graders were added, and this is none of them.
   Result<std::vector<Mark>> mark(const Rubric& rubric, const std::vector<Mark>& marks);
 
-  /// Publishes a copy of every row: from now on, students see these marks.
-  /// @return the number of rows. @error `by` is empty.
-  Result<int> publish(const Rubric& rubric, const std::string& by);
+  /// Publishes a copy of the chosen rows: from now on, students see these marks. What other people see stays.
+  /// @param chosen  empty: every row
+  /// @return the number of rows with marks. @error `by` is empty.
+  Result<int> publish(const Rubric& rubric, const std::string& by,
+                      const std::function<bool(const GradebookRow&)>& chosen = {});
 
-  /// All rows, sorted by submission, then by member. @param only  of this submission; empty: of all
+  /// Adds rulings, all or none. Fills in the time, the digest and, for kCleared, what was cleared.
+  /// @error unknown submission; no reason; no grader; nothing to clear.
+  Result<void> rule(const std::vector<Ruling>& rulings);
+  /// The rulings in force: of each kind the last one, without drops that were taken back and without
+  /// clearings of an earlier version or of something else.
+  Result<std::vector<Ruling>> rulings() const;
+  /// Gives everyone who never submitted a row in the state "missing", so that they can be marked. Someone who
+  /// has submitted since loses that row; its history stays.
+  Result<void> keep_missing(const std::vector<Person>& people);
+
+  /// All rows that count, sorted by submission, then by member. Dropped submissions have none; a submission
+  /// whose fault was cleared is "graded".
+  /// @param only  rows of this submission; empty: of all
   Result<std::vector<GradebookRow>> rows(const Rubric& rubric, const std::string& only = {}) const;
-  /// The same rows, with only the marks of the last publication.
+  /// The same rows, with only the marks that were published last for each person.
   Result<std::vector<GradebookRow>> published_rows(const Rubric& rubric) const;
   /// The judgements, marks and publications of one submission, oldest first.
   /// @error unknown submission (the hint names the nearest).
@@ -119,6 +147,7 @@ class Gradebook {
   Result<std::map<std::pair<std::string, std::string>, double>> all_grace()
       const;  // (submission, member or "") → days
   Result<void> require(const std::string& submission) const;
+  Result<void> require_counts(const std::string& submission) const;
   std::unique_ptr<detail::Database> database_;
 };
 

@@ -158,6 +158,12 @@ Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submissi
                          [](const Statement& row) {
                            return fmt::format("appeal {} by {}: {}", row.text(1), row.text(2), row.text(3));
                          }));
+  CAPSTONE_CHECK(collect(
+      "SELECT time, kind, value, grader, reason FROM ruling WHERE submission=? ORDER BY id",
+      [](const Statement& row) {
+        return fmt::format("{}{} by {}: {}", row.text(1), row.text(2).empty() ? "" : " (" + row.text(2) + ")",
+                           row.text(3), row.text(4));
+      }));
   std::stable_sort(entries.begin(), entries.end(),
                    [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
   return entries;

@@ -61,7 +61,11 @@ Result<void> Gradebook::require_grader(const std::string& grader) const {
 Result<std::vector<Mark>> Gradebook::add_marks(const Rubric& rubric, const std::vector<Mark>& marks) {
   std::vector<Mark> replaced;
   for (const Mark& mark : marks) {
-    CAPSTONE_CHECK(check(rubric, mark));
+    if (auto sound = check(rubric, mark); !sound) {
+      Error error = sound.error();
+      if (!mark.where.empty()) error.where = mark.where + (error.where.empty() ? "" : ", " + error.where);
+      return fail(std::move(error));
+    }
     CAPSTONE_TRY(auto old, replaced_by(mark));
     if (old) replaced.push_back(std::move(*old));
     CAPSTONE_TRY(

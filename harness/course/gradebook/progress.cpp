@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/base/ascii.h"
 #include "harness/base/csv.h"
 #include "harness/base/text.h"
 
@@ -48,12 +49,24 @@ Claimant claimant_of(const std::vector<Person>& members, const std::string& name
   return {name, members, {}};
 }
 
+// Two people may have one name: what tells them apart is their id or address.
+bool are_others(const Person& a, const Person& b) {
+  const auto differ = [](const std::string& x, const std::string& y) {
+    return !x.empty() && !y.empty() && ascii_lower(x) != ascii_lower(y);
+  };
+  return differ(a.id, b.id) || (a.id.empty() && b.id.empty() && differ(a.email, b.email));
+}
+
 const HandedIn* submission_of(const std::vector<Person>& members, const std::vector<HandedIn>& all) {
   std::vector<RosterRow> rows;
   for (const Person& p : members) rows.push_back({p.name, p.id, p.email, 0, {}, {}});
   for (const HandedIn& each : all) {
     auto match = match_roster(rows, {claimant_of(each.members, each.submission)});
-    if (match.strangers.empty()) return &each;
+    const bool others = std::all_of(members.begin(), members.end(), [&](const Person& a) {
+      return std::all_of(each.members.begin(), each.members.end(),
+                         [&](const Person& b) { return are_others(a, b); });
+    });
+    if (match.strangers.empty() && !others) return &each;
   }
   return nullptr;
 }

@@ -9,9 +9,10 @@ namespace capstone::detail {
 namespace {
 
 // One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
-// `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says which
-// attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token` and
-// `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by spaces.
+// `ruling`, `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says
+// which attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token`
+// and `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by
+// spaces.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -67,6 +68,10 @@ CREATE INDEX line_comment_of ON line_comment (submission);
 ALTER TABLE mark ADD COLUMN items TEXT NOT NULL DEFAULT '';
 ALTER TABLE mark ADD COLUMN own_points REAL;
 ALTER TABLE mark ADD COLUMN own_reason TEXT;
+)",
+    R"(
+CREATE TABLE ruling (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), kind TEXT NOT NULL,
+  value TEXT NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {

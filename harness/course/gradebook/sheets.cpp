@@ -11,6 +11,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
+#include "harness/course/gradebook/literal_yaml.h"
 
 namespace capstone {
 namespace {
@@ -40,13 +41,19 @@ Result<YAML::Node> load(const std::string& text, const std::string& file) {
   }
 }
 
+// A key of YAML that is written without quotation marks or brackets.
+bool is_plain(std::string_view key) {
+  return !key.empty() && std::string_view("\"'[{?&*!|>%-").find(key.front()) == std::string_view::npos;
+}
+
 std::string scalar(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : std::string(); }
 
 }  // namespace
 
 Result<double> points_of(const std::string& text, const std::string& where) {
+  const std::string plain = text.find('.') == std::string::npos ? replace_all(text, ",", ".") : text;
   char* end = nullptr;
-  const double points = std::strtod(text.c_str(), &end);
+  const double points = std::strtod(plain.c_str(), &end);
   if (text.empty() || *end || !std::isfinite(points))
     return fail("the points '" + text + "' are not a number", where, "write a number, for example 24.5");
   return points;
@@ -56,6 +63,7 @@ Result<std::string> reason_of(const std::string& text, const std::string& where,
   if (!text.starts_with("@")) return text;
   auto found = comments.find(text.substr(1));
   if (found != comments.end()) return found->second;
+  if (text.find_first_of(" \t\n") != std::string::npos) return text;  // "@Ada: well done" is no name
   std::vector<std::string> names;
   for (const auto& [name, comment] : comments) names.push_back(name);
   auto near = nearest(text.substr(1), names);
@@ -68,7 +76,11 @@ Result<Comments> read_comments(const fs::path& file) {
   Comments comments;
   if (!fs::exists(file, code)) return comments;
   CAPSTONE_TRY(std::string text, read_file(file, 16u << 20));
-  CAPSTONE_TRY(YAML::Node root, load(text, file.string()));
+  CAPSTONE_TRY(
+      YAML::Node root,
+      load(detail::with_literal_text(
+               text, [](std::string_view key, std::size_t indent) { return indent == 0 && is_plain(key); }),
+           file.string()));
   if (root.IsNull()) return comments;
   if (!root.IsMap()) return fail("not a list of comments", file.string(), "write one `name: text` per line");
   for (const auto& entry : root) {
@@ -89,6 +101,13 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
   if (std::string late = lateness_text(row); !late.empty())
     text += remark(fmt::format("{}{}. No marks are deducted for this unless you do it.",
                                row.submitted.empty() ? "" : "submitted " + row.submitted + ": ", late));
+  for (const Json& kernel : evidence.value("judged", Json::array())) {
+    text += remark(kernel.value("candidate", "") + ": " + kernel.value("verdict", ""));
+    for (const Json& line : kernel.value("lines", Json::array()))
+      if (line.is_string()) text += remark("  " + line.get<std::string>());
+  }
+  for (const Json& place : evidence.value("places", Json::array()))
+    if (place.is_string()) text += remark(place.get<std::string>());
   text += remark(
       "Fill in the points and the reasons, then close the editor. Criteria without points stay unmarked.");
   for (const auto& [name, comment] : comments) text += remark("@" + name + ": " + comment);
@@ -107,10 +126,11 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
         text += remark(fmt::format("  suggested: {} ({})", number(found.value("suggested", 0.0)),
                                    found.value("because", "")));
     }
-    for (const std::string& question : criterion.questions) text += remark("  ? " + question);
+    // The questions and the texts of the levels are on the score sheet; here they would hide the evidence.
+    std::vector<std::string> levels;
     for (const Level& level : criterion.levels)
-      text +=
-          remark(fmt::format("  {}-{} {}: {}", number(level.from), number(level.to), level.name, level.text));
+      levels.push_back(fmt::format("{}-{} {}", number(level.from), number(level.to), level.name));
+    text += remark("  levels: " + join(levels, ", "));
     const auto& mark = row.marks[i];
     if (mark && mark->earlier_version)
       text += remark(fmt::format("  given for an earlier version: {} by {}: {}", number(mark->points),
@@ -125,7 +145,11 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
 Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
                                      const std::string& submission, const std::string& grader,
                                      const Comments& comments) {
-  CAPSTONE_TRY(YAML::Node root, load(text, file));
+  CAPSTONE_TRY(
+      YAML::Node root,
+      load(detail::with_literal_text(
+               text, [](std::string_view key, std::size_t indent) { return indent > 0 && key == "reason"; }),
+           file));
   const YAML::Node list = root.IsMap() ? root["marks"] : YAML::Node(YAML::NodeType::Undefined);
   if (!list || !list.IsMap())
     return fail("no `marks:` in the sheet", file,
@@ -158,7 +182,9 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
   std::vector<Mark> marks;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const std::string where = fmt::format("{}:{}", file, table.line(i));
+    if (table.at(i, "points").empty()) continue;  // not marked yet
     Mark mark;
+    mark.where = where;
     mark.submission = table.at(i, "name");
     mark.criterion = table.at(i, "criterion");
     mark.grader = table.at(i, "grader").empty() ? grader : table.at(i, "grader");

@@ -53,7 +53,7 @@ struct UnpackError {
 ///
 /// Only plain files and folders are accepted. A link, a device, an absolute path, "..", a control character,
 /// a repeated path or anything over the limits refuses the whole archive. Owners and modes in the archive are
-/// ignored.
+/// ignored. Names come out as UTF-8, whatever their encoding in the archive.
 /// @param destination  must not exist, or be an empty folder; it appears complete or not at all.
 /// @error names the entry and what is wrong with it.
 tl::expected<Unpacked, UnpackError> try_unpack_archive(const std::filesystem::path& archive,

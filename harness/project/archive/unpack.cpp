@@ -2,6 +2,8 @@
 // used.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <iconv.h>
+#include <locale.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +44,6 @@ tl::unexpected<UnpackError> refuse(const std::string& why, std::string_view path
 Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
   if (path.empty()) return refuse("an entry without a name", path);
   if (path.size() > kMaxPath) return refuse("a path is too long", path);
-  if (!is_utf8(path)) return refuse("a name is not UTF-8", path);
   if (path.front() == '/') return refuse("an absolute path", path);
   bool control = std::any_of(path.begin(), path.end(),
                              [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -58,6 +59,46 @@ Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::siz
   }
   if (parts.size() > max_depth) return refuse(fmt::format("more than {} folders deep", max_depth), path);
   return parts;
+}
+
+// libarchive converts names between UTF-8 and the locale of the calling thread. In the locale "C", in which
+// this program runs, a name like "Müller" is lost.
+class Utf8Names {
+ public:
+  Utf8Names() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (locale_) before_ = ::uselocale(locale_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+  ~Utf8Names() {
+    if (!locale_) return;
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+
+ private:
+  locale_t locale_, before_ = nullptr;
+};
+
+// A name in an older encoding as UTF-8. The archive does not say which encoding: Windows writes zip files
+// with the code page of its console, and Windows-1252 is what most other tools wrote. What cannot be
+// converted becomes %XX, so that two names stay two names.
+std::string decoded(const std::string& name, bool zip) {
+  if (is_utf8(name)) return name;
+  if (iconv_t converter = ::iconv_open("UTF-8", zip ? "CP850" : "CP1252");
+      converter != reinterpret_cast<iconv_t>(-1)) {
+    std::string in = name, out(4 * name.size(), '\0');
+    char *from = in.data(), *to = out.data();
+    std::size_t left = in.size(), room = out.size();
+    const bool converted = ::iconv(converter, &from, &left, &to, &room) != static_cast<std::size_t>(-1);
+    ::iconv_close(converter);
+    if (converted) return out.substr(0, out.size() - room);
+  }
+  std::string out;
+  for (char c : name)
+    out += static_cast<unsigned char>(c) < 0x80 ? std::string(1, c)
+                                                : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return out;
 }
 
 // A folder next to the destination that is removed unless it is kept.
@@ -111,7 +152,9 @@ class Unpacker {
   Unpacking<void> take(archive_entry* entry) {
     const char* raw = archive_entry_pathname_utf8(entry);
     if (!raw) raw = archive_entry_pathname(entry);  // a name that is not UTF-8
-    std::string path = raw ? raw : "";
+    const bool zip = (archive_format(reader_) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP;
+    if (!raw) return refuse("a name that is not in the encoding that the archive gives for it", "");
+    const std::string path = decoded(raw, zip);
     CAPSTONE_TRY(auto parts, safe_parts(path, limits_.depth));
     if (archive_entry_hardlink(entry) || archive_entry_symlink(entry)) return refuse("a link", path);
     auto type = archive_entry_filetype(entry);
@@ -198,6 +241,7 @@ ArchiveReader open_reader() {
 tl::expected<Unpacked, UnpackError> try_unpack_archive(const fs::path& file, const fs::path& destination,
                                                        const UnpackLimits& limits) {
   CAPSTONE_CHECK(check_destination(destination));
+  const Utf8Names names;
   ArchiveReader reader = open_reader();
   if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 16) != ARCHIVE_OK)
     return fail("cannot read as a tar, tar.gz or zip: " + archive_reason(reader.get()), file.string());

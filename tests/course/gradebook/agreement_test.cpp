@@ -113,7 +113,7 @@ TEST_F(Double, ABlindCopyShowsNoNameNoSuggestionAndNoMark) {
          {"suggested", 22.5},
          {"because", "5 of 7"},
          {"evidence", {{{"standing", "met"}, {"looks_for", "versions"}, {"found", "Ada's v1"}}}}}}}};
-  ASSERT_TRUE(write_blind_copy(folder / "blind", "copy-1", project, rows()[0], rubric, evidence, {},
+  ASSERT_TRUE(write_blind_copy(folder / "blind", "copy-1", project, "", rows()[0], rubric, evidence, {},
                                NameMask({rows()[0].person}, {"ada"})));
   EXPECT_EQ(*read_file(folder / "blind" / "worklog.md"), "I, [author], wrote this.\n");
   EXPECT_EQ(*read_file(folder / "blind" / "human" / "kernel.cu"), "// [author]\n");
@@ -124,6 +124,27 @@ TEST_F(Double, ABlindCopyShowsNoNameNoSuggestionAndNoMark) {
   auto marks = read_sheet(sheet, "marks.yaml", "ada", "second", {});
   ASSERT_TRUE(marks) << marks.error().what;
   EXPECT_TRUE(marks->empty());
+}
+
+TEST_F(Double, ABlindCopyHasTheNumbersOfTheLedger) {
+  const fs::path project = folder / "p";
+  ASSERT_TRUE(make_folders(project / "human"));
+  ASSERT_TRUE(make_folders(project / ".capstone"));
+  ASSERT_TRUE(write_file_atomic(project / "worklog.md", "v2 is {{v2.speedup}}.\n"));
+  ASSERT_TRUE(write_file_atomic(folder / "worklog.md", "Ada's v2 is 2.62x.\n"));
+  Measurement m;
+  m.candidate = "human";
+  m.version = "v2";
+  m.gate_one = GateOne::kPassed;
+  m.reason = "Ada read | the counts";
+  ASSERT_TRUE(append_record(project / ".capstone" / "ledger.jsonl", "measurement", Json(m), "machine"));
+  ASSERT_TRUE(write_blind_copy(folder / "blind", "copy-1", project, folder / "worklog.md", rows()[0], rubric,
+                               Json::object(), {}, NameMask({rows()[0].person}, {"ada"})));
+  EXPECT_EQ(*read_file(folder / "blind" / "worklog.md"), "[author]'s v2 is 2.62x.\n");
+  const std::string ledger = *read_file(folder / "blind" / "ledger.md");
+  EXPECT_NE(ledger.find("| v2 | PASS | NOT JUDGED | not judged |  | [author] read \\| the counts |"),
+            std::string::npos)
+      << ledger;
 }
 
 }  // namespace

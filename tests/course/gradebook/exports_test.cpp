@@ -85,8 +85,9 @@ TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
       "Participant 73;Eve;;Submitted;;100.00;Yes;\n";
   auto filled = fill_moodle(before, "m.csv", marks());
   ASSERT_TRUE(filled) << filled.error().what;
-  EXPECT_NE(filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"Correctness"),
-            std::string::npos)
+  EXPECT_NE(
+      filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"<p>Correctness"),
+      std::string::npos)
       << filled->text;
   EXPECT_NE(filled->text.find("=cmd(), \"\"why\"\"?"), std::string::npos);
   EXPECT_NE(filled->text.find("Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"),
@@ -94,6 +95,20 @@ TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
   EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos)
       << "Eve's individual mark";
   EXPECT_NE(notes(*filled).find("Bob: the platform does not allow changes to this grade"), std::string::npos);
+}
+
+TEST_F(Export, MoodlesCommentsAreHtmlWithAParagraphForEachLine) {
+  std::vector<Mark> given;
+  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+    given.push_back(give("ada", criterion, 5, "`i<n && y>0`\n\nsecond line"));
+  ASSERT_TRUE(book().mark(rubric, given));
+  const auto outgoing = outgoing_marks(rows(), rubric, book().summaries().value(), left_out);
+  auto filled =
+      fill_moodle("Identifier,Full name,Grade,Feedback comments\nParticipant 71,Ada,,\n", "m.csv", outgoing);
+  ASSERT_TRUE(filled) << filled.error().what;
+  EXPECT_NE(filled->text.find("(5 of 30): `i&lt;n &amp;&amp; y&gt;0`</p><p>second line</p><p>"),
+            std::string::npos)
+      << filled->text;
 }
 
 TEST_F(Export, TwoMarksForOneRowLeaveItAlone) {

@@ -1,6 +1,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "harness/course/gradebook/eligibility.h"
 #include "tests/course/gradebook/cohort_fixture.h"
 
 namespace capstone {
@@ -152,6 +153,128 @@ TEST_F(Book, DraftsAreSeenByNobodyUntilPublishedAndAnEditIsADraftAgain) {
   bool kept = false;
   for (const HistoryEntry& entry : *history) kept |= entry.text == "published by mentor: 1 sees 85.5";
   EXPECT_TRUE(kept);
+}
+
+TEST_F(Book, ADroppedSubmissionHasNoRowUntilItIsChosenAgain) {
+  ASSERT_TRUE(book().take({result("ada~2", "d2", {{"Ada", "1", ""}})}));
+  ASSERT_TRUE(book().mark(rubric, {give("ada~2", "depth", 20)}));
+  EXPECT_FALSE(book().rule({{Ruling::Kind::kDropped, "ada~2", "", "", "Grace", "", ""}}))
+      << "without a reason";
+  ASSERT_TRUE(book().rule({{Ruling::Kind::kDropped, "ada~2", "", "an old copy", "Grace", "", ""}}));
+  EXPECT_EQ(rows().size(), 3u);
+  auto refused = book().mark(rubric, {give("ada~2", "depth", 21)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "it was dropped by Grace: an old copy");
+  ASSERT_TRUE(book().rule({{Ruling::Kind::kRestored, "ada~2", "", "it was the new one", "Grace", "", ""}}));
+  ASSERT_EQ(rows().size(), 4u);
+  EXPECT_EQ(rows()[1].marks[1]->points, 20) << "no mark is lost";
+  int told = 0;
+  const auto history = book().history("ada~2").value();
+  for (const HistoryEntry& entry : history)
+    told += entry.text.starts_with("dropped by Grace: ") || entry.text.starts_with("restored by Grace: ");
+  EXPECT_EQ(told, 2);
+}
+
+TEST_F(Book, AClearingHoldsForThisVersionAndThisFinding) {
+  auto doubtful = [&](const std::string& digest, const std::string& why, const std::string& time) {
+    SubmissionResult r = result("ada", digest, {{"Ada", "1", ""}}, time);
+    r.state = GradingState::kNeedsMentor;
+    r.fault = GradingFault::kContradicted;
+    r.why = why;
+    ASSERT_TRUE(book().take({r}));
+  };
+  const Ruling clear{Ruling::Kind::kCleared, "ada", "", "she showed me", "Grace", "", ""};
+  EXPECT_FALSE(book().rule({clear})) << "nothing to clear";
+  doubtful("d2", "human: 1.62x is claimed, 1.2x was measured", "2026-03-02T09:30:00Z");
+  EXPECT_EQ(rows()[0].state, "needs_mentor");
+  ASSERT_TRUE(book().rule({clear}));
+  EXPECT_EQ(rows()[0].state, "graded");
+  EXPECT_EQ(rows()[0].fault, "");
+  EXPECT_NE(rows()[0].why.find("cleared by Grace: she showed me"), std::string::npos);
+  doubtful("d2", "human: 1.62x is claimed, 1.315x was measured", "2026-03-03T09:30:00Z");
+  EXPECT_EQ(rows()[0].state, "graded") << "the same finding with other numbers";
+  doubtful("d2", "the ledger is shared with eve", "2026-03-04T09:30:00Z");
+  EXPECT_EQ(rows()[0].state, "needs_mentor") << "another finding";
+  doubtful("d3", "human: 1.62x is claimed, 1.2x was measured", "2026-03-05T09:30:00Z");
+  EXPECT_EQ(rows()[0].state, "needs_mentor") << "another version";
+}
+
+TEST_F(Book, WhoNeverSubmittedHasARowAndMayHaveZero) {
+  const Person bea{"Bea Müller", "9", "bea@example.org"};
+  ASSERT_TRUE(book().keep_missing({bea, {"Cy", "", ""}}));
+  ASSERT_TRUE(book().keep_missing({bea, {"Cy", "", ""}})) << "the next batch says the same";
+  auto all = rows();
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].submission, "Bea-Müller");
+  EXPECT_EQ(all[0].state, "missing");
+  for (const Criterion& c : rubric.criteria)
+    ASSERT_TRUE(book().mark(rubric, {give("Bea-Müller", c.id, 0, "never submitted")}));
+  EXPECT_EQ(rows()[0].total(), 0);
+  EXPECT_EQ(book().publish(rubric, "Grace"), 1);
+  ASSERT_TRUE(book().take({result("bea_late", "b1", {bea})}));
+  ASSERT_TRUE(book().keep_missing({{"Cy", "", ""}}));
+  all = rows();
+  ASSERT_EQ(all.size(), 5u) << "the row of the submission stands in for that of the missing person";
+  EXPECT_EQ(all[2].submission, "bea_late");
+  EXPECT_TRUE(book().history("Bea-Müller")) << "its history stays";
+}
+
+TEST_F(Book, ACertificateNeedsAnHonestWholeAndSingleSubmission) {
+  auto judged = [](SubmissionResult r, GateOne verdict) {
+    Measurement m;
+    m.candidate = "human";
+    m.gate_one = verdict;
+    r.judged = {m};
+    return r;
+  };
+  ASSERT_TRUE(book().take({judged(result("ada", "first", {{"Ada", "1", ""}}), GateOne::kPassed)}));
+  auto why = [&](double at_least = 0) {
+    const auto all = book().published_rows(rubric).value();
+    return why_not_eligible(all[0], all, rubric, book().summaries().value(), at_least);
+  };
+  auto mark_all = [&](double points, double honesty) {
+    for (const Criterion& c : rubric.criteria)
+      ASSERT_TRUE(book().mark(rubric, {give("ada", c.id, c.id == "honesty" ? honesty : points)}));
+    ASSERT_TRUE(book().publish(rubric, "Grace"));
+  };
+  EXPECT_EQ(why(), "no published marks");
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
+  ASSERT_TRUE(book().publish(rubric, "Grace"));
+  EXPECT_EQ(why(), "not every criterion is published");
+  mark_all(20, 8);
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(why(90), "68 of the required 90 points");
+  mark_all(20, 0);
+  EXPECT_EQ(why(), "0 of 10 for honesty");
+  mark_all(20, 8);
+  ASSERT_TRUE(book().take({result("ada~2", "d2", {{"Ada", "1", ""}})}));
+  EXPECT_EQ(why(), "has another submission: ada~2");
+  ASSERT_TRUE(book().rule({{Ruling::Kind::kDropped, "ada~2", "", "an old copy", "Grace", "", ""}}));
+  EXPECT_EQ(why(), "");
+  const std::string later = "2026-03-02T09:30:00Z";
+  ASSERT_TRUE(book().take({judged(result("ada", "second", {{"Ada", "1", ""}}, later), GateOne::kPassed)}));
+  EXPECT_EQ(why(), "the published marks are for an earlier version");
+  mark_all(20, 8);
+  ASSERT_TRUE(book().take({judged(result("ada", "second", {{"Ada", "1", ""}}, later), GateOne::kWrong)}));
+  EXPECT_EQ(why(), "the human kernel: WRONG");
+  SubmissionResult doubtful = judged(result("ada", "second", {{"Ada", "1", ""}}, later), GateOne::kPassed);
+  doubtful.state = GradingState::kNeedsMentor;
+  doubtful.fault = GradingFault::kLedger;
+  ASSERT_TRUE(book().take({doubtful}));
+  EXPECT_EQ(why(), "needs_mentor (ledger)");
+}
+
+TEST_F(Book, PublishingSomeKeepsWhatTheOthersSee) {
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20), give("team", "depth", 10)}));
+  EXPECT_EQ(book().publish(rubric, "Grace"), 3);
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 25), give("team", "depth", 15)}));
+  EXPECT_EQ(book().publish(rubric, "Grace", [](const GradebookRow& row) { return row.submission == "ada"; }),
+            1);
+  auto shown = book().published_rows(rubric).value();
+  EXPECT_EQ(shown[0].marks[1]->points, 25);
+  EXPECT_EQ(shown[1].marks[1]->points, 10);
+  EXPECT_TRUE(rows()[0].published);
+  EXPECT_FALSE(rows()[1].published);
 }
 
 TEST_F(Book, TenThousandSubmissionsAreATableWithinThreeSeconds) {

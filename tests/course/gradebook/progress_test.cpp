@@ -68,6 +68,16 @@ TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
   EXPECT_EQ(row_of(rows, "Eve").needs, Needs{}) << "submitted without a check-in";
 }
 
+TEST(Progress, TwoPeopleOfOneNameStayTwo) {
+  const CheckIn one = checkin("Ada Lovelace", "1", "2026-03-09T12:00:00Z"),
+                other = checkin("Ada Lovelace", "2", "2026-03-09T12:00:00Z");
+  const auto rows =
+      progress_of({one, other}, {{"Ada Lovelace", "1", "", 2, {}, {}}, {"Ada Lovelace", "2", "", 3, {}, {}}},
+                  {{"ada", {{"Ada Lovelace", "1", ""}}, {"head of Ada Lovelace"}}}, kNow);
+  ASSERT_EQ(rows.size(), 2u);
+  for (const ProgressRow& row : rows) EXPECT_EQ(row.handed_in, row.id == "1" ? "ada" : "") << row.id;
+}
+
 TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
   CheckIn first = checkin("Ada", "1", "2026-03-09T12:00:00Z"),
           second = checkin("Ada", "1", "2026-03-09T13:00:00Z");

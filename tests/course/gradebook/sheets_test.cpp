@@ -1,5 +1,7 @@
 #include "harness/course/gradebook/sheets.h"
 
+#include <algorithm>
+
 #include "harness/base/csv.h"
 #include "harness/base/text.h"
 #include "tests/course/gradebook/cohort_fixture.h"
@@ -53,6 +55,89 @@ TEST_F(Sheet, MarksOfThisVersionAreFilledInAndEarlierOnesOnlyShown) {
   std::string sheet = marking_sheet(rows()[0], rubric, Json::object(), {});
   EXPECT_NE(sheet.find("given for an earlier version: 20 by mentor"), std::string::npos);
   EXPECT_TRUE(read(sheet)->empty());
+}
+
+TEST_F(Sheet, WhatFailedAndWhereTheFilesAreStandInTheSheet) {
+  const Json evidence{
+      {"judged", {{{"candidate", "human"}, {"verdict", "WRONG"}, {"lines", {"first mismatch: z[0]"}}}}},
+      {"places", {"worklog: /c/submissions/ada/worklog.html"}}};
+  const std::string sheet = marking_sheet(rows()[0], rubric, evidence, {});
+  EXPECT_NE(sheet.find("# human: WRONG\n#   first mismatch: z[0]\n# worklog: /c/"), std::string::npos)
+      << sheet;
+  EXPECT_EQ(sheet.find(rubric.criteria[0].levels[0].text), std::string::npos)
+      << "the score sheet has the texts";
+  EXPECT_LT(std::count(sheet.begin(), sheet.end(), '\n'), 50);
+}
+
+TEST_F(Sheet, AReasonIsKeptLetterByLetter) {
+  for (const std::string reason :
+       {"see record #4, it fails", "good: but short", "{{v2}} is {{v2.speedup}}", "@Ada: well done",
+        "- [x] `i<n && y` # why?", "* & ! % | > ?", "\"good\" and \"brief\"", "it's 50 % of C:\\new", "'tis",
+        "李🦄 à la carte", "yes", "~"}) {
+    auto marks = read("marks:\n\n# Depth (0 to 30)\n  depth:\n    points: 20\n    reason: " + reason +
+                      "\n\n# the next\n  honesty:\n    points: \n    reason: \n");
+    ASSERT_TRUE(marks) << reason << ": " << marks.error().what;
+    ASSERT_EQ(marks->size(), 1u) << reason;
+    EXPECT_EQ((*marks)[0].reason, reason);
+    ASSERT_TRUE(book().mark(rubric, *marks)) << reason;
+    auto again = read(marking_sheet(rows()[0], rubric, Json::object(), {}));
+    ASSERT_TRUE(again) << again.error().what;
+    EXPECT_EQ((*again)[0].reason, reason) << "the sheet that is opened again";
+  }
+}
+
+TEST_F(Sheet, AReasonMayHaveSeveralLinesQuotationMarksOrABlock) {
+  auto reason_in = [&](const std::string& value) {
+    auto marks =
+        read("marks:\n  depth:\n    points: 20\n    reason: " + value + "\n# x\n  honesty:\n    points:\n");
+    EXPECT_TRUE(marks) << marks.error().what;
+    return marks && marks->size() == 1 ? (*marks)[0].reason : std::string();
+  };
+  EXPECT_EQ(reason_in("first: one\n      # second\n\n      third"), "first: one\n# second\n\nthird");
+  EXPECT_EQ(reason_in("\n      below"), "below");
+  EXPECT_EQ(reason_in("|\n      a: b\n      c # d"), "a: b\nc # d\n");
+  EXPECT_EQ(reason_in("\"two\\nlines # kept\""), "two\nlines # kept");
+  EXPECT_EQ(reason_in("'it''s: so'"), "it's: so");
+  EXPECT_EQ(reason_in("@clear"), comments.at("clear"));
+  EXPECT_EQ(reason_in("windows\r"), "windows");
+}
+
+TEST_F(Sheet, CommentsAreKeptLetterByLetter) {
+  ASSERT_TRUE(
+      write_file_atomic(folder / "comments.yaml",
+                        "# ours\nrecord: see record #4: it fails\nlong: >\n  two\n  lines\n\"a b\": {{v2}}\n"
+                        "braces: {{v2.speedup}} of it\n"));
+  auto read = read_comments(folder / "comments.yaml");
+  ASSERT_FALSE(read) << "a key in quotation marks is YAML's own";
+  ASSERT_TRUE(write_file_atomic(folder / "comments.yaml",
+                                "# ours\nrecord: see record #4: it fails\nlong: >\n  two\n  lines\n"
+                                "braces: {{v2.speedup}} of it\n"));
+  read = read_comments(folder / "comments.yaml");
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_EQ(read->at("record"), "see record #4: it fails");
+  EXPECT_EQ(read->at("long"), "two lines\n");
+  EXPECT_EQ(read->at("braces"), "{{v2.speedup}} of it");
+}
+
+TEST_F(Sheet, ATableWithSemicolonsAndDecimalCommasIsRead) {
+  auto marks = read_marks(
+      "name;criterion;points;reason\nada;depth;24,5;good, and brief\nada;honesty;;\nteam;depth;12.5;x\n",
+      "m.csv", "mentor", comments);
+  ASSERT_TRUE(marks) << marks.error().what;
+  ASSERT_EQ(marks->size(), 2u) << "a row without points is not marked yet";
+  EXPECT_EQ((*marks)[0].points, 24.5);
+  EXPECT_EQ((*marks)[0].reason, "good, and brief");
+  EXPECT_EQ((*marks)[1].points, 12.5);
+  EXPECT_EQ(read("marks:\n  depth:\n    points: 24,5\n    reason: x\n")->at(0).points, 24.5);
+}
+
+TEST_F(Sheet, AMarkOfATableThatDoesNotFitNamesItsLine) {
+  auto marks =
+      read_marks("name,criterion,points,reason\nada,depth,20,x\nada,depth,31,y\n", "m.csv", "mentor", {});
+  ASSERT_TRUE(marks);
+  auto refused = book().mark(rubric, *marks);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().where, "m.csv:3, ada");
 }
 
 TEST_F(Sheet, MistakesNameTheLine) {

@@ -103,6 +103,44 @@ TEST_F(ArchiveFromStrangers, NamesThatDeceiveAreRefused) {
   expect_refused(make({{std::string(300, 'n'), "1", ""}}), "too long");
 }
 
+// A zip of empty files, byte by byte: libarchive writes no name in an encoding that the locale lacks.
+std::string zip_of(const std::vector<std::string>& names, unsigned flags) {
+  auto number = [](std::size_t value, int bytes) {
+    std::string out;
+    for (; bytes > 0; --bytes, value >>= 8) out += static_cast<char>(value & 0xff);
+    return out;
+  };
+  std::string files, directory;
+  for (const std::string& name : names) {
+    const std::string common =
+        number(20, 2) + number(flags, 2) + std::string(18, '\0') + number(name.size(), 2) + number(0, 2);
+    directory += "PK\1\2" + number(20, 2) + common + std::string(10, '\0') + number(files.size(), 4) + name;
+    files += "PK\3\4" + common + name;
+  }
+  return files + directory + "PK\5\6" + number(0, 4) + number(names.size(), 2) + number(names.size(), 2) +
+         number(directory.size(), 4) + number(files.size(), 4) + number(0, 2);
+}
+
+TEST_F(ArchiveFromStrangers, NamesInAnyEncodingComeOutAsUtf8) {
+  constexpr unsigned kUtf8 = 0x800;  // the flag of a zip entry
+  auto bytes_of = [](const fs::path& file) { return read_file(file, 1u << 20).value(); };
+  auto files_of = [&](const std::string& bytes) {
+    EXPECT_TRUE(write_file_atomic(base / "names", bytes));
+    fs::remove_all(base / "out");
+    auto unpacked = unpack_archive(base / "names", base / "out");
+    EXPECT_TRUE(unpacked) << render(unpacked.error());
+    return unpacked ? unpacked->files : std::vector<std::string>{};
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(files_of(zip_of({"Jörg Müller/a", "李🦄/b"}, kUtf8)), (Names{"Jörg Müller/a", "李🦄/b"}));
+  EXPECT_EQ(files_of(zip_of({"Müller/a"}, 0)), Names{"Müller/a"}) << "UTF-8 without the flag";
+  EXPECT_EQ(files_of(zip_of({"J\x94rg M\x81ller/a"}, 0)), Names{"Jörg Müller/a"}) << "Windows";
+  EXPECT_EQ(files_of(bytes_of(make({{"J\xF6rg/a", "", ""}}))), Names{"Jörg/a"}) << "Latin-1 in a tar";
+  EXPECT_EQ(files_of(bytes_of(make({{"\x81", "", ""}, {"\x8D", "", ""}}))), (Names{"%81", "%8D"}));
+  ASSERT_TRUE(write_file_atomic(base / "false.zip", zip_of({"M\xFFller"}, kUtf8)));
+  expect_refused(base / "false.zip", "a name that is not in the encoding");
+}
+
 TEST_F(ArchiveFromStrangers, DamageIsAnErrorAndLeavesNothing) {
   std::string random = "0123456789";
   for (int i = 0; i < 10; ++i) random += random + std::to_string(i * 7919);
