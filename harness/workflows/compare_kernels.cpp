@@ -12,7 +12,7 @@
 namespace capstone::workflows {
 namespace {
 
-constexpr std::size_t kMaxWorklog = 4u << 20;  // [B]
+constexpr std::size_t kMostProse = 4u << 20;  // [B]
 
 void add_prints(const Fingerprints& prints, std::set<std::uint64_t>& common) {
   for (const Fingerprint& f : prints) common.insert(f.hash);
@@ -111,7 +111,7 @@ class Comparison {
  private:
   // Worklogs of all problems are compared with each other; what `init` writes is common to all.
   void add_prose(const std::string& submission, const std::string& problem, const fs::path& project) {
-    auto text = read_file(project / "worklog.md", kMaxWorklog);
+    auto text = read_file(project / "worklog.md", kMostProse);
     if (!text) return;
     if (const auto course = find_problem(workspace_.resources.problems(), problem))
       add_prints(prose_fingerprints(worklog_scaffold(*course)), given_prose_);

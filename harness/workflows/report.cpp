@@ -55,7 +55,7 @@ Result<ReportState> state_of_report(const Project& project, const LedgerView& le
 Result<ReportFiles> render_report_here(const Workspace& workspace, std::vector<Plot>& plots) {
   CAPSTONE_TRY(const Project project, project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  ReportInput input = input_of(project, ledger, workspace);
+  ReportInput input = report_input(project, ledger, workspace);
   input.plots = &plots;
   return render_report(input);
 }
@@ -100,7 +100,7 @@ Result<ReportOutcome> report(const std::string& out, const Workspace& workspace)
 
 Result<std::string> worklog_page(const Project& project, const Workspace& workspace) {
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  CAPSTONE_TRY(const ReportFiles files, render_report(input_of(project, ledger, workspace)));
+  CAPSTONE_TRY(const ReportFiles files, render_report(report_input(project, ledger, workspace)));
   return files.at("worklog.html");
 }
 
