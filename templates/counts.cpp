@@ -29,13 +29,10 @@ std::string most_common(
 }  // namespace
 
 VersionCounts::VersionCounts(const LedgerView& ledger) {
-  std::map<std::string, std::set<Key>> by_sizes, by_device;
-  for (const Explanation& e : ledger.explanations)
-    if (!e.version.empty()) by_sizes[text_of_sizes(e.sizes)].insert({e.candidate, e.version});
-  sizes_ = most_common(by_sizes);
-  const auto chosen = [&](const Explanation& e) {
-    return !e.version.empty() && text_of_sizes(e.sizes) == sizes_;
-  };
+  std::map<std::string, std::set<Key>> by_device;
+  const Json sizes = ledger.counted_sizes();
+  sizes_ = text_of_sizes(sizes);
+  const auto chosen = [&](const Explanation& e) { return !e.version.empty() && e.sizes == sizes; };
   for (const Explanation& e : ledger.explanations) {
     if (!chosen(e)) continue;
     counts_[{e.candidate, e.version}] = &e;

@@ -45,8 +45,9 @@ Result<ExitCode> check(const Context& context) {
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
   if (!grave)
-    t.out(findings.empty() ? "nothing is missing. next: capstone submit"
-                           : "nothing that is graded is missing. next: capstone submit");
+    t.out(findings.empty()
+              ? "nothing is missing. next: capstone report, then capstone submit"
+              : "nothing that is graded is missing. next: capstone report, then capstone submit");
   else
     t.out(fmt::format("{} to fix before handing in", grave));
   return code;

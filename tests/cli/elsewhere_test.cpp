@@ -117,6 +117,7 @@ TEST_F(Elsewhere, AProblemOfOnesOwnIsTrustedThere) {
 
 TEST_F(Elsewhere, AWrongKernelIsAVerdictAndNoFaultOfTheWay) {
   const fs::path root = project("p", {}, "vector_add");
+  spit(root / "human" / "kernel.cu", slurp(root / "human" / "kernel.cu") + "// nothing is written yet\n");
   Outcome there = capstone(words("ssh:lab"), how(root));
   EXPECT_EQ(there.code, 1) << there;
   EXPECT_EQ(records(root, "measurement").size(), 1u);

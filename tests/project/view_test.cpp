@@ -93,6 +93,31 @@ TEST(View, ALedgerWithoutHintsHasNoneAndAHintWithoutALevelDoesNotCount) {
   EXPECT_EQ(view.damage[0], "line 2: its hint cannot be read: level must be 1 to 3, not 4");
 }
 
+// One version is counted again at another size, for example to see the advice there: comparisons with other
+// versions keep the sizes that all of them have.
+TEST(View, CountsAtOtherSizesDoNotReplaceThoseThatCanBeCompared) {
+  LedgerView view;
+  const auto counted = [&](const char* version, int cols) {
+    Explanation e;
+    e.candidate = "human";
+    e.version = version;
+    e.sizes = {{"rows", 64}, {"cols", cols}};
+    view.explanations.push_back(e);
+  };
+  EXPECT_TRUE(view.counted_sizes().is_null());
+  EXPECT_EQ(view.explanation("human", "v1"), nullptr);
+  counted("v1", 512);
+  counted("v2", 512);
+  counted("v2", 4096);
+  counted("v3", 4096);
+  counted("v1", 512);
+  EXPECT_EQ(view.counted_sizes()["cols"], 512) << "v1 and v2; v2 and v3 come later";
+  EXPECT_EQ(view.explanation("human", "v2")->sizes["cols"], 512);
+  EXPECT_EQ(view.explanation("human", "v1"), &view.explanations.back()) << "the last one";
+  EXPECT_EQ(view.explanation("human", "v3")->sizes["cols"], 4096) << "there is no other";
+  EXPECT_EQ(view.explanation("llm", "v1"), nullptr);
+}
+
 TEST(View, AMissingLedgerIsAnErrorAndAnEmptyOneIsNot) {
   Scratch scratch;
   auto missing = read_ledger(scratch / "ledger.jsonl");

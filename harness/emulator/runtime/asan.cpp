@@ -124,10 +124,12 @@ void report(const void* address, std::size_t bytes, bool write) {
   locate_in_source(call_chain(), file, line);
   std::string message = std::string(what) + ": " + (write ? "write" : "read") + " of " +
                         std::to_string(bytes) + " bytes, " + describe_place(bad);
-  const char* hint = shade == kShadeFreed || shade == kShadeAfterScope
-                         ? "keep the memory alive for as long as it is used"
-                         : "check the index against the extent: guard the last block with `if (i < n)`, and "
-                           "check ragged sizes";
+  const char* hint =
+      shade == kShadeFreed || shade == kShadeAfterScope ? "keep the memory alive for as long as it is used"
+      : message.find("did not ask for") != std::string::npos
+          ? "ask for it in the launch: the third argument in <<<blocks, threads, bytes>>>"
+          : "check the index against the extent: a missing guard (`if (i < n)`) on a ragged size, "
+            "another array's stride, or an array that is too small";
   if (BlockRunner* runner = BlockRunner::current())
     runner->fail(FailureKind::kUndefinedBehaviour, file.c_str(), line, std::move(message), hint);
   // Host code goes on; the worker answers with the failure when launch() returns.

@@ -74,14 +74,16 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
   switch (signal) {
     case SIGFPE:
       if (info.si_code == FPE_FLTINV)
-        return {FailureKind::kCrash,
-                "the first NaN arises here: 0/0, inf - inf, 0 * inf, or the root of a negative number",
-                "guard the divisor, clamp a variance at 0, and start a maximum at a finite number or at "
-                "-INFINITY"};
+        return {
+            FailureKind::kCrash,
+            "the first NaN arises here: 0/0, inf - inf, 0 * inf, or the root of a negative number",
+            "guard the divisor, and clamp a variance at 0; start a maximum at -INFINITY, not at 0, and leave "
+            "out what is -INFINITY itself: -INFINITY - -INFINITY is NaN"};
       if (info.si_code == FPE_FLTOVF)
-        return {FailureKind::kCrash,
-                "the first infinite value arises here: the result is too large for its type",
-                "subtract the row's maximum before exp(), and accumulate half types in float"};
+        return {
+            FailureKind::kCrash, "the first infinite value arises here: the result is too large for its type",
+            "in a softmax, subtract the row's maximum before exp(); elsewhere, write it so that exp() gets "
+            "no large argument, as in z / (1 + exp(-z)); accumulate half types in float"};
       if (info.si_code == FPE_FLTDIV)
         return {FailureKind::kCrash, "the first infinite value arises here: a division by zero",
                 "check what the divisor is when a row is empty, masked or constant"};

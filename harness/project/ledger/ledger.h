@@ -64,7 +64,11 @@ struct LedgerView {
   std::optional<double> expected_speedup(const std::string& candidate, const std::string& version) const;
   /// Who vouches for the measurements, in the order in which they first did.
   std::vector<Voucher> vouchers() const;
-  /// The last explanation of a candidate's version; null if it was never explained.
+  /// The sizes at which most versions were counted: counts at other sizes cannot be compared with those. Null
+  /// where nothing was counted.
+  Json counted_sizes() const;
+  /// The last explanation of a candidate's version at counted_sizes(), else at any sizes; null if it was
+  /// never explained.
   const Explanation* explanation(const std::string& candidate, const std::string& version) const;
 };
 

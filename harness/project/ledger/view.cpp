@@ -194,10 +194,33 @@ std::vector<Voucher> LedgerView::vouchers() const {
 }
 
 const Explanation* LedgerView::explanation(const std::string& candidate, const std::string& version) const {
-  const Explanation* last = nullptr;
+  const Json sizes = counted_sizes();
+  const Explanation *last = nullptr, *comparable = nullptr;
   for (const Explanation& each : explanations)
-    if (each.candidate == candidate && each.version == version) last = &each;
-  return last;
+    if (each.candidate == candidate && each.version == version) {
+      last = &each;
+      if (each.sizes == sizes) comparable = &each;
+    }
+  return comparable ? comparable : last;
+}
+
+Json LedgerView::counted_sizes() const {
+  std::vector<std::pair<Json, std::set<std::pair<std::string, std::string>>>> versions;
+  for (const Explanation& each : explanations) {
+    if (each.version.empty()) continue;
+    auto at = std::find_if(versions.begin(), versions.end(),
+                           [&](const auto& one) { return one.first == each.sizes; });
+    if (at == versions.end()) {
+      versions.emplace_back();
+      at = std::prev(versions.end());
+      at->first = each.sizes;
+    }
+    at->second.insert({each.candidate, each.version});
+  }
+  const auto most = std::max_element(versions.begin(), versions.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  return most == versions.end() ? Json() : most->first;
 }
 
 const Measurement* LedgerView::find(const std::string& version) const {
