@@ -1,20 +1,18 @@
 #include "harness/desk/desk.h"
 
-#include <sys/socket.h>
-
 #include <chrono>
 
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/desk/app.h"
+#include "harness/workflows/http_settings.h"
 
 namespace capstone::desk {
 namespace {
 
 constexpr std::size_t kMaxBody = 1u << 20;  // [B]; a form of a sheet has a few kilobytes
 constexpr int kPatience = 10;               // [s] for a slow client
-constexpr std::size_t kThreads = 32;
 
 void refuse(httplib::Response& response, int status, const std::string& text) {
   response.status = status;
@@ -43,19 +41,11 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
       cohort_(std::move(cohort)),
       marking_(cohort_.book) {
   options_.names.insert(options_.names.end(), {options_.host, "localhost", "127.0.0.1", "[::1]"});
-  server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  workflows::apply_common_settings(server_);
   server_.set_payload_max_length(kMaxBody);
   server_.set_read_timeout(kPatience);
   server_.set_write_timeout(kPatience);
-  // One request for each connection: what a refused request left unread is never taken for the next one, and
-  // an idle browser holds no thread.
-  server_.set_keep_alive_max_count(1);
   server_.set_tcp_nodelay(true);
-  // Not the library's SO_REUSEPORT: a second server on this port must fail.
-  server_.set_socket_options([](auto socket) {
-    int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
   server_.set_default_headers({{"X-Content-Type-Options", "nosniff"},
                                {"X-Frame-Options", "SAMEORIGIN"},
                                {"Referrer-Policy", "same-origin"},

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "harness/base/files.h"
+#include "harness/base/random_id.h"
 
 namespace capstone::workflows {
 namespace {
@@ -37,7 +38,7 @@ Result<std::vector<Assignment>> divide_marking(const Workspace& workspace, OpenC
   Marking marking(cohort.book);
   std::string seed = request.seed;
   if (seed.empty()) {
-    CAPSTONE_TRY(seed, random_secret());
+    CAPSTONE_TRY(seed, random_id(32));
   }
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(const auto assigned, marking.assignments());

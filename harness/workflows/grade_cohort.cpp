@@ -157,53 +157,51 @@ class Batch {
     return {};
   }
 
-  // The gradebook of an earlier batch; empty: this is the first one.
-  Result<std::vector<Ruling>> rulings_so_far() const {
+  // Of an earlier batch; none: this is the first one.
+  Result<std::optional<Gradebook>> gradebook_so_far() const {
     std::error_code code;
-    if (!fs::exists(out_ / "gradebook.sqlite", code)) return std::vector<Ruling>{};
-    CAPSTONE_TRY(const Gradebook book, Gradebook::open(out_));
-    return book.rulings();
+    if (!fs::exists(out_ / "gradebook.sqlite", code)) return std::optional<Gradebook>();
+    CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
+    return std::optional<Gradebook>(std::move(book));
   }
 
   // Of several archives in one place, the one that a mentor has chosen.
   Result<void> choose_archives(std::vector<Submission>& submissions) const {
-    CAPSTONE_TRY(const auto rulings, rulings_so_far());
-    for (const Ruling& ruling : rulings)
-      for (Submission& s : submissions) {
-        if (ruling.kind != Ruling::Kind::kArchive || s.name != ruling.submission || s.rivals.empty())
-          continue;
-        if (std::find(s.rivals.begin(), s.rivals.end(), ruling.value) == s.rivals.end()) continue;
-        // The first rival is the path that was found; the others lie in the same folder.
-        const std::string path = s.path.string(), first = s.rivals.front();
-        s.path = fs::path(path.substr(0, path.size() - first.size())) / ruling.value;
-        const std::string shown = s.shown;
-        s.shown = shown.substr(0, shown.size() - first.size()) + ruling.value;
-        s.rivals.clear();
-      }
+    CAPSTONE_TRY(const auto book, gradebook_so_far());
+    if (!book) return {};
+    CAPSTONE_TRY(const auto rulings, book->rulings());
+    const auto chosen = of_kind(rulings, Ruling::Kind::kArchive);
+    for (Submission& s : submissions) {
+      const auto ruling = chosen.find(s.name);
+      if (ruling == chosen.end()) continue;
+      const std::string& archive = ruling->second.value;
+      if (std::find(s.rivals.begin(), s.rivals.end(), archive) == s.rivals.end()) continue;
+      // The first rival is the path that was found; the others lie in the same folder.
+      const std::string path = s.path.string(), first = s.rivals.front();
+      s.path = fs::path(path.substr(0, path.size() - first.size())) / archive;
+      s.shown = s.shown.substr(0, s.shown.size() - first.size()) + archive;
+      s.rivals.clear();
+    }
     return {};
   }
 
   Result<void> read_rulings() {
-    std::error_code code;
-    if (!fs::exists(out_ / "gradebook.sqlite", code)) return {};
-    CAPSTONE_TRY(const auto rulings, rulings_so_far());
-    std::map<std::string, const Ruling*> dropped, cleared;
-    for (const Ruling& ruling : rulings) {
-      if (ruling.kind == Ruling::Kind::kDropped) dropped[ruling.submission] = &ruling;
-      if (ruling.kind == Ruling::Kind::kCleared) cleared[ruling.submission] = &ruling;
-    }
-    const auto text = [](const std::map<std::string, const Ruling*>& all, const std::string& name) {
+    CAPSTONE_TRY(const auto book, gradebook_so_far());
+    if (!book) return {};
+    CAPSTONE_TRY(const auto rulings, book->rulings());
+    const auto dropped = of_kind(rulings, Ruling::Kind::kDropped);
+    const auto cleared = of_kind(rulings, Ruling::Kind::kCleared);
+    const auto text = [](const std::map<std::string, Ruling>& all, const std::string& name) {
       const auto found = all.find(name);
       return found == all.end() ? std::string()
-                                : fmt::format("{}, by {}", found->second->reason, found->second->grader);
+                                : fmt::format("{}, by {}", found->second.reason, found->second.grader);
     };
     for (GradeItem& item : items_) {
       item.dropped = text(dropped, item.submission.name);
       item.cleared = text(cleared, item.submission.name);
       item.chosen &= item.dropped.empty();
     }
-    CAPSTONE_TRY(const Gradebook book, Gradebook::open(out_));
-    CAPSTONE_TRY(const auto rows, book.rows(rubric_));
+    CAPSTONE_TRY(const auto rows, book->rows(rubric_));
     gone_.clear();
     for (const GradebookRow& row : rows)
       if (row.state != "missing" && std::none_of(items_.begin(), items_.end(), [&](const GradeItem& item) {

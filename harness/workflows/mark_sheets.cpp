@@ -160,9 +160,8 @@ Result<std::optional<std::string>> claimed(OpenCohort& cohort, const MarkingRoun
 }
 
 Result<GradebookRow> row_of(OpenCohort& cohort, const std::string& name) {
-  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
-  for (GradebookRow& row : rows)
-    if (row.submission == name) return std::move(row);
+  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric, name));
+  if (!rows.empty()) return std::move(rows.front());
   return fail("the submission has gone", name, "run the command again", ExitCode::kInternal);
 }
 

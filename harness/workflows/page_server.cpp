@@ -1,7 +1,6 @@
 #include "harness/workflows/page_server.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -9,12 +8,12 @@
 #include <thread>
 
 #include "harness/base/random_id.h"
+#include "harness/workflows/http_settings.h"
 
 namespace capstone::workflows {
 namespace {
 
 constexpr int kPortsTried = 20;
-constexpr std::size_t kThreads = 32;  // a page that listens needs one
 constexpr std::chrono::seconds kLookAtPeer{1};
 
 const char* type_of(const std::string& name) {
@@ -107,13 +106,7 @@ struct PageServer::State {
   }
 
   Result<void> listen(int wanted) {
-    // Not SO_REUSEPORT, the library's choice: with it, two servers of one user share a port.
-    server.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    server.set_keep_alive_max_count(1);
-    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    apply_common_settings(server);
     for (int next = wanted; wanted > 0 && next <= std::min(wanted + kPortsTried, 65535) && port == 0; ++next)
       if (server.bind_to_port("127.0.0.1", next)) port = next;
     if (port == 0) port = std::max(0, server.bind_to_any_port("127.0.0.1"));

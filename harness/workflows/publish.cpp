@@ -5,7 +5,6 @@
 #include <set>
 
 #include "harness/base/files.h"
-#include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/course/roster.h"
 #include "templates/cohort_pages.h"
@@ -34,15 +33,11 @@ PublicationItem item_of(const GradebookRow& row, const Rubric& rubric, bool inco
   return item;
 }
 
-Result<void> expect_known(const OpenCohort& cohort, const std::vector<std::string>& names) {
-  CAPSTONE_TRY(const auto known, cohort.book.submissions());
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto near = nearest(name, known);
-    return fail("no submission is called '" + name + "'", {},
-                near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists the submissions");
-  }
-  return {};
+// Whether the request is about this row, which has something to publish.
+bool is_asked_for(const GradebookRow& row, const PublicationRequest& request) {
+  const auto& names = request.names;
+  return has_marks(row) &&
+         (names.empty() || std::find(names.begin(), names.end(), row.submission) != names.end());
 }
 
 bool same_marks(const GradebookRow& a, const GradebookRow& b) {
@@ -92,13 +87,11 @@ Result<void> write_feedback(const Workspace& workspace, const OpenCohort& cohort
 
 Result<std::vector<PublicationItem>> plan_publication(const OpenCohort& cohort,
                                                       const PublicationRequest& request) {
-  CAPSTONE_CHECK(expect_known(cohort, request.names));
+  for (const std::string& name : request.names) CAPSTONE_CHECK(cohort.book.require(name));
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
   std::vector<PublicationItem> items;
   for (const GradebookRow& row : rows)
-    if (has_marks(row) && (request.names.empty() || std::find(request.names.begin(), request.names.end(),
-                                                              row.submission) != request.names.end()))
-      items.push_back(item_of(row, cohort.rubric, request.incomplete));
+    if (is_asked_for(row, request)) items.push_back(item_of(row, cohort.rubric, request.incomplete));
   return items;
 }
 
@@ -108,10 +101,7 @@ Result<Publication> publish_marks(const Workspace& workspace, OpenCohort& cohort
   CAPSTONE_TRY(done.items, plan_publication(cohort, request));
   std::set<std::string> submissions;
   const auto chosen = [&](const GradebookRow& row) {
-    return has_marks(row) &&
-           (request.names.empty() ||
-            std::find(request.names.begin(), request.names.end(), row.submission) != request.names.end()) &&
-           !item_of(row, cohort.rubric, request.incomplete).held_back;
+    return is_asked_for(row, request) && !item_of(row, cohort.rubric, request.incomplete).held_back;
   };
   if (std::none_of(done.items.begin(), done.items.end(), [](const auto& item) { return !item.held_back; }))
     return fail(done.items.empty() ? "there are no marks to publish"
@@ -135,13 +125,11 @@ Result<Publication> publish_marks(const Workspace& workspace, OpenCohort& cohort
 Result<std::vector<std::string>> choose_submission(OpenCohort& cohort, const std::string& name,
                                                    const std::string& archive, const std::string& reason,
                                                    const std::string& grader) {
-  CAPSTONE_CHECK(expect_known(cohort, {name}));
+  CAPSTONE_CHECK(cohort.book.require(name));
   CAPSTONE_TRY(const auto in_force, cohort.book.rulings());
   std::vector<Ruling> rulings;
-  const bool was_dropped = std::any_of(in_force.begin(), in_force.end(), [&](const Ruling& r) {
-    return r.kind == Ruling::Kind::kDropped && r.submission == name;
-  });
-  if (was_dropped) rulings.push_back({Ruling::Kind::kRestored, name, {}, reason, grader, {}, {}});
+  if (of_kind(in_force, Ruling::Kind::kDropped).contains(name))
+    rulings.push_back({Ruling::Kind::kRestored, name, {}, reason, grader, {}, {}});
   if (!archive.empty()) rulings.push_back({Ruling::Kind::kArchive, name, archive, reason, grader, {}, {}});
   CAPSTONE_CHECK(cohort.book.rule(rulings));
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));

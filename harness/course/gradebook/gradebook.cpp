@@ -226,12 +226,9 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const st
         points_text(published.number(3)) + "|" + published.text(4);
   }
   CAPSTONE_TRY(auto grace, all_grace());
-  std::map<std::string, Ruling> dropped, cleared;
   CAPSTONE_TRY(const auto in_force, rulings());
-  for (const Ruling& ruling : in_force) {
-    if (ruling.kind == Ruling::Kind::kDropped) dropped[ruling.submission] = ruling;
-    if (ruling.kind == Ruling::Kind::kCleared) cleared[ruling.submission] = ruling;
-  }
+  const auto dropped = of_kind(in_force, Ruling::Kind::kDropped);
+  const auto cleared = of_kind(in_force, Ruling::Kind::kCleared);
   std::vector<GradebookRow> rows;
   CAPSTONE_TRY(Statement all,
                narrowed("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "

@@ -63,6 +63,9 @@ struct Ruling {
   std::string digest;                                   ///< SHA-256 of the submission that was ruled on
 };
 
+/// The rulings of one kind, by submission; of several, the last.
+std::map<std::string, Ruling> of_kind(const std::vector<Ruling>& rulings, Ruling::Kind kind);
+
 /// When a submission arrived, and its deadline.
 struct SubmissionTimes {
   std::string submission, submitted, deadline;
@@ -121,6 +124,8 @@ class Gradebook {
   /// @error unknown submission (the hint names the nearest).
   Result<std::vector<HistoryEntry>> history(const std::string& submission) const;
   Result<std::vector<std::string>> submissions() const;
+  /// @error unknown submission (the hint names the nearest).
+  Result<void> require(const std::string& submission) const;
   /// The summary of each submission's result, by name.
   Result<std::map<std::string, ResultSummary>> summaries() const;
 
@@ -146,7 +151,6 @@ class Gradebook {
   Result<void> require_member(const std::string& submission, const std::string& member) const;
   Result<std::map<std::pair<std::string, std::string>, double>> all_grace()
       const;  // (submission, member or "") → days
-  Result<void> require(const std::string& submission) const;
   Result<void> require_counts(const std::string& submission) const;
   std::unique_ptr<detail::Database> database_;
 };

@@ -1,13 +1,9 @@
 // Graders, their tokens and their sessions.
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 
 #include "harness/base/digest.h"
-#include "harness/base/encode.h"
+#include "harness/base/random_id.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/database.h"
@@ -20,6 +16,7 @@ using detail::Transaction;
 
 namespace {
 
+constexpr std::size_t kSecretBytes = 32;
 constexpr std::string_view kOwner = "owner", kGraderRole = "grader";
 
 Instant system_now() { return static_cast<Instant>(std::time(nullptr)); }
@@ -31,23 +28,12 @@ Grader grader_in(const Statement& row) {
 
 }  // namespace
 
-Result<std::string> random_secret() {
-  unsigned char raw[32];
-  ssize_t n;
-  do n = ::getrandom(raw, sizeof raw, 0);
-  while (n < 0 && errno == EINTR);
-  if (n != static_cast<ssize_t>(sizeof raw))
-    return fail(std::string("cannot draw random bytes: ") + std::strerror(errno), "getrandom", {},
-                ExitCode::kEnvironment);
-  return hex(raw);
-}
-
 Marking::Marking(Gradebook& book, Clock clock)
     : book_(book), database_(*book.database_), clock_(clock ? std::move(clock) : system_now) {}
 
 Result<std::string> Marking::add_grader(const std::string& name, GraderRole role, bool only_assigned) {
   if (trim(name).empty()) return fail("the grader has no name", {}, "capstone grader add NAME");
-  CAPSTONE_TRY(std::string token, random_secret());
+  CAPSTONE_TRY(std::string token, random_id(kSecretBytes));
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(database_));
   CAPSTONE_TRY(Statement add,
                database_.prepare("INSERT INTO grader VALUES (?,?,?,?,?) ON CONFLICT (name) DO UPDATE SET "
@@ -90,7 +76,7 @@ Result<std::vector<Grader>> Marking::graders() const {
 }
 
 Result<std::optional<std::string>> Marking::log_in(const std::string& token) {
-  CAPSTONE_TRY(std::string secret, random_secret());
+  CAPSTONE_TRY(std::string secret, random_id(kSecretBytes));
   CAPSTONE_TRY(Statement find, database_.prepare("SELECT name FROM grader WHERE token=?"));
   CAPSTONE_TRY(bool known, find.bind(sha256_hex(token)).step());
   if (!known) return std::nullopt;

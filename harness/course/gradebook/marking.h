@@ -60,9 +60,6 @@ struct LineComment {
 /// Whether a criterion of this row has no mark for the present version.
 bool waits_for_marks(const GradebookRow& row);
 
-/// A random secret: 64 hexadecimal digits, 256 bits. @error the system gives no random bytes.
-Result<std::string> random_secret();
-
 /// A view of a gradebook, which must live longer. Every function is one transaction.
 class Marking {
  public:

@@ -38,6 +38,13 @@ std::string finding_of(const std::string& fault, const std::string& why) {
 
 }  // namespace
 
+std::map<std::string, Ruling> of_kind(const std::vector<Ruling>& rulings, Ruling::Kind kind) {
+  std::map<std::string, Ruling> found;
+  for (const Ruling& ruling : rulings)
+    if (ruling.kind == kind) found[ruling.submission] = ruling;
+  return found;
+}
+
 Result<void> Gradebook::rule(const std::vector<Ruling>& rulings) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   for (const Ruling& ruling : rulings) {

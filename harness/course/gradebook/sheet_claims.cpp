@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "harness/base/random_id.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/marking.h"
@@ -143,8 +144,7 @@ Result<std::map<std::string, std::string>> Marking::codes() {
     if (by_submission.contains(name)) continue;
     std::string code;
     do {
-      CAPSTONE_TRY(code, random_secret());
-      code.resize(6);
+      CAPSTONE_TRY(code, random_id(3));
     } while (known.contains(code));
     known[code] = name;
     CAPSTONE_TRY(Statement add, database_.prepare("INSERT INTO sheet_code VALUES (?,?)"));
