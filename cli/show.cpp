@@ -258,15 +258,15 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
         got_text(d.worst_got, d.worst_unwritten)));
     if (!d.pattern.empty() && bad->problem.find(d.pattern) == std::string::npos)
       line("  in the outputs: " + d.pattern);
-    if (!d.map.empty()) {
-      line(terminal.paint(Tone::kDim, fmt::format("  {}: {}", d.map_of, kMapKey)));
-      for (const std::string& row : d.map) line("    " + row);
-    }
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));
   }
   if (!bad->printed.empty()) line(printed_text(*bad, terminal));
   if (!bad->hint.empty()) line("  hint: " + bad->hint);
   if (!bad->traceback.empty()) line(verbose ? bad->traceback : "  hint: --verbose shows the whole traceback");
+  if (bad->diagnosis && !bad->diagnosis->map.empty()) {  // last: it is long
+    line(terminal.paint(Tone::kDim, fmt::format("  {}: {}", bad->diagnosis->map_of, kMapKey)));
+    for (const std::string& row : bad->diagnosis->map) line("    " + row);
+  }
   return text;
 }
 

@@ -22,10 +22,10 @@ std::string summary(const workflows::CalibrateOutcome& o, const Terminal& t) {
   std::string text = table.text(t);
   if (o.against_itself > 0)
     text += fmt::format(
-        "\nagainst itself, verdicts other than TIE: {} of {} = {:.2f} % "
-        "(exact 95 % interval {:.2f} % to {:.2f} %)",
+        "\nagainst itself, FASTER or SLOWER: {} of {} = {:.2f} % "
+        "(exact 95 % interval {:.2f} % to {:.2f} %); UNRESOLVED: {}",
         o.wrong, o.against_itself, 100.0 * o.wrong / o.against_itself, 100 * o.wrong_share.low,
-        100 * o.wrong_share.high);
+        100 * o.wrong_share.high, o.unresolved);
   return text;
 }
 

@@ -58,7 +58,7 @@ std::span<const std::byte> part(std::span<const std::byte> image, const TensorSl
   return image.subspan(slot.offset, slot.bytes);
 }
 
-// A battery asks about values, not about sizes: small draws, so that all five together cost no more than one
+// A battery asks about values, not about sizes: small draws, so that all of them cost no more than one
 // hidden case.
 constexpr DrawLimits kBatteryLimits{4e6, 1e6};
 

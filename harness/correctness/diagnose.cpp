@@ -552,7 +552,8 @@ void describe_elements(const Subject& subject, const Facts& facts, const Compari
 
 // A picture of the matrix in which the first wrong element lies; a tensor of one dimension in lines.
 void draw_map(const Subject& subject, const Facts& facts, Diagnosis& diagnosis) {
-  if (subject.total() < 2) return;
+  const auto right = std::find(facts.wrong.begin(), facts.wrong.end(), std::uint8_t{0});
+  if (subject.total() < 2 || right == facts.wrong.end()) return;  // all wrong: the words say it
   const bool flat = subject.shape.size() < 2;
   const std::int64_t columns = flat ? std::min(subject.total(), kMapColumns) : subject.columns();
   const std::int64_t rows =

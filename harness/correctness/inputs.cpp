@@ -35,6 +35,8 @@ random::Twist twist_of(Battery battery) {
       return random::Twist::kTimesTen;
     case Battery::kOffset:
       return random::Twist::kOffset;
+    case Battery::kFarNegative:
+      return random::Twist::kFarNegative;
     case Battery::kHeavyTails:
       return random::Twist::kHeavyTails;
     case Battery::kSignFlip:
@@ -370,6 +372,8 @@ std::string_view name_of(Battery battery) {
       return "x10";
     case Battery::kOffset:
       return "offset";
+    case Battery::kFarNegative:
+      return "far_negative";
     case Battery::kHeavyTails:
       return "heavy_tails";
     case Battery::kSignFlip:
@@ -388,6 +392,8 @@ std::string_view description_of(Battery battery) {
       return "times ten";
     case Battery::kOffset:
       return "plus five";
+    case Battery::kFarNegative:
+      return "all below -128";
     case Battery::kHeavyTails:
       return "with heavy tails";
     case Battery::kSignFlip:

@@ -15,11 +15,12 @@ namespace capstone {
 
 /// Variations of the inputs, in addition to the plain draw. They make shortcuts visible: a shortcut stops
 /// agreeing with the problem.
-enum class Battery { kPlain, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
-inline constexpr Battery kBatteries[] = {Battery::kPlain,      Battery::kTimesTen, Battery::kOffset,
-                                         Battery::kHeavyTails, Battery::kSignFlip, Battery::kHotElement};
-/// "plain", "x10", "offset", "heavy_tails", "sign_flip", "hot_element": the names in problem.yaml and in the
-/// ledger.
+enum class Battery { kPlain, kTimesTen, kOffset, kFarNegative, kHeavyTails, kSignFlip, kHotElement };
+inline constexpr Battery kBatteries[] = {Battery::kPlain,       Battery::kTimesTen,   Battery::kOffset,
+                                         Battery::kFarNegative, Battery::kHeavyTails, Battery::kSignFlip,
+                                         Battery::kHotElement};
+/// "plain", "x10", "offset", "far_negative", "heavy_tails", "sign_flip", "hot_element": the names in
+/// problem.yaml and in the ledger.
 std::string_view name_of(Battery battery);
 /// Its effect on the inputs, for messages such as "inputs times ten", "inputs with heavy tails".
 std::string_view description_of(Battery battery);

@@ -180,7 +180,7 @@ enum class Kind : int {
   kRowsSumToOne
 };
 /// The effect of an input battery on a normal tensor.
-enum class Twist : int { kNone, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
+enum class Twist : int { kNone, kTimesTen, kOffset, kFarNegative, kHeavyTails, kSignFlip, kHotElement };
 
 /// All that a kernel needs to make a tensor: plain data, passed by value to the device. Created by draw_of().
 struct Draw {
@@ -207,6 +207,9 @@ CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::ui
       return product(value, 10.0f);
     case Twist::kOffset:
       return sum(value, 5.0f);
+    case Twist::kFarNegative:  // below -104 the exponential of a float is 0; the spread stays an eighth of the mean,
+                               // so that a variance in one pass is still accurate
+      return fused(narrow::float_of(narrow::bits_of(value) | 0x80000000u), 32.0f, -128.0f);
     case Twist::kSignFlip:
       return narrow::float_of(narrow::bits_of(value) ^ 0x80000000u);
     case Twist::kHeavyTails:  // one in 64 is multiplied by 2 … 64: an exact power of two

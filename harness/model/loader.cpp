@@ -154,7 +154,8 @@ const std::vector<std::string>& tricks() {
 
 /// Variations of the inputs; `outside_domain` may exempt a problem from one of them.
 const std::vector<std::string>& variations() {
-  static const std::vector<std::string> names = {"x10", "offset", "heavy_tails", "sign_flip", "hot_element"};
+  static const std::vector<std::string> names = {"x10",         "offset",    "far_negative",
+                                                 "heavy_tails", "sign_flip", "hot_element"};
   return names;
 }
 

@@ -196,7 +196,8 @@ CalibrateOutcome summarize_calibration(const std::vector<Json>& lines) {
     group->expected += verdict == (same ? "TIE" : "SLOWER");
     group->narrow += half <= 0.01;
     outcome.against_itself += same;
-    outcome.wrong += same && verdict != "TIE";
+    outcome.wrong += same && (verdict == "FASTER" || verdict == "SLOWER");
+    outcome.unresolved += same && verdict == "UNRESOLVED";
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
     outcome.groups[i].median_ms = median(times[i].ms);

@@ -31,9 +31,11 @@ struct CalibrationGroup {
 
 struct CalibrateOutcome {
   std::vector<CalibrationGroup> groups;
-  int against_itself = 0, wrong = 0;  ///< pairs against itself; verdicts other than TIE among them
-  Interval wrong_share;               ///< exact 95 % interval
-  int left = 0;                       ///< pairs that were not judged in the time
+  int against_itself = 0;  ///< pairs of a kernel and itself; among them:
+  int wrong = 0;           ///< FASTER or SLOWER
+  int unresolved = 0;      ///< the interval stayed too wide in the time: no claim
+  Interval wrong_share;    ///< exact 95 % interval
+  int left = 0;            ///< pairs that were not judged in the time
   std::filesystem::path file;
 };
 

@@ -86,7 +86,8 @@ TEST(Fill, ParametersOfOneProblemAreIndependent) {
 TEST(Battery, EachVariationDoesWhatItSays) {
   const auto plain = values(normals(), 4096, 3), ten = values(normals(), 4096, 3, Battery::kTimesTen);
   const auto offset = values(normals(), 4096, 3, Battery::kOffset),
-             flipped = values(normals(), 4096, 3, Battery::kSignFlip);
+             flipped = values(normals(), 4096, 3, Battery::kSignFlip),
+             far = values(normals(), 4096, 3, Battery::kFarNegative);
   const auto tails = values(normals(), 4096, 3, Battery::kHeavyTails),
              hot = values(normals(), 4096, 3, Battery::kHotElement);
   int grown = 0, burning = 0;
@@ -94,6 +95,7 @@ TEST(Battery, EachVariationDoesWhatItSays) {
     EXPECT_NEAR(ten[i], 10 * plain[i], 1e-5);
     EXPECT_NEAR(offset[i], plain[i] + 5, 1e-5);
     EXPECT_EQ(flipped[i], -plain[i]);
+    EXPECT_NEAR(far[i], -128 - 32 * std::fabs(plain[i]), 1e-4);
     grown += std::fabs(tails[i]) >= 2 * std::fabs(plain[i]);
     burning += hot[i] == 1000;
   }

@@ -250,15 +250,17 @@ TEST(Calibration, CountsVerdicts) {
     return Json{{"kind", kind}, {"size", "20 us"}, {"verdict", verdict}, {"ms", 0.02}, {"half_width", half}};
   };
   const auto o = summarize_calibration(
-      {line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("slower", "SLOWER", 0.01)});
+      {line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("same", "UNRESOLVED", 0.03),
+       line("slower", "SLOWER", 0.01)});
   ASSERT_EQ(o.groups.size(), 2u);
   EXPECT_TRUE(o.groups[0].same);
-  EXPECT_EQ(o.groups[0].pairs, 2);
+  EXPECT_EQ(o.groups[0].pairs, 3);
   EXPECT_EQ(o.groups[0].expected, 1);
   EXPECT_EQ(o.groups[0].narrow, 1);
   EXPECT_EQ(o.groups[1].expected, 1);
-  EXPECT_EQ(o.against_itself, 2);
+  EXPECT_EQ(o.against_itself, 3);
   EXPECT_EQ(o.wrong, 1);
+  EXPECT_EQ(o.unresolved, 1);
   EXPECT_GT(o.wrong_share.high, 0.5);
 }
 
