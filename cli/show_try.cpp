@@ -15,6 +15,8 @@ void show_try(const Context& context, const workflows::TryOutcome& outcome) {
   t.out(t.paint(Tone::kDim,
                 fmt::format("build {:.1f} s · check {:.1f} s · backend {} · nothing recorded",
                             outcome.build_seconds, outcome.check_seconds, recorded_name(m.backend))));
+  if (outcome.is_stub)
+    t.out(t.paint(Tone::kWarn, "this is still the stub that `capstone init` wrote: it computes nothing yet"));
   for (const std::string& label : m.labels) t.out(t.paint(Tone::kWarn, label));
   if (const std::string why = explain_failure(m, t, context.verbose); !why.empty()) t.out(why);
 }

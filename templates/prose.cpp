@@ -127,6 +127,17 @@ void replace_by_text(cmark_node* node, const std::string& text) {
   cmark_node_unlink(node);
 }
 
+// Whether emphasis is a product: the stars of 16384*4096*4.
+bool is_product(cmark_node* emphasis) {
+  const auto literal_of = [](cmark_node* node) -> std::string_view {
+    return node && cmark_node_get_type(node) == CMARK_NODE_TEXT ? cmark_node_get_literal(node) : "";
+  };
+  const std::string_view before = literal_of(cmark_node_previous(emphasis)),
+                         inside = literal_of(cmark_node_first_child(emphasis));
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  return !before.empty() && !inside.empty() && digit(before.back()) && digit(inside.front());
+}
+
 bool is_comment(std::string_view html) {
   html = trim(html);
   return html.starts_with("<!--") && html.find("-->") == html.size() - 3;
@@ -142,7 +153,8 @@ void disarm(cmark_node* block) {
       cmark_node* node = cmark_iter_get_node(iter.get());
       cmark_node_type type = cmark_node_get_type(node);
       bool leaf = type == CMARK_NODE_HTML_INLINE || type == CMARK_NODE_HTML_BLOCK;
-      bool closing = (type == CMARK_NODE_LINK || type == CMARK_NODE_IMAGE || type == CMARK_NODE_HEADING) &&
+      bool closing = (type == CMARK_NODE_LINK || type == CMARK_NODE_IMAGE || type == CMARK_NODE_HEADING ||
+                      type == CMARK_NODE_EMPH) &&
                      event == CMARK_EVENT_EXIT;
       if ((leaf && event == CMARK_EVENT_ENTER) || closing) active.push_back(node);
     }
@@ -153,6 +165,11 @@ void disarm(cmark_node* block) {
       cmark_node_set_heading_level(node, std::clamp(cmark_node_get_heading_level(node) + 1, kSubHeading, 6));
     else if (type == CMARK_NODE_LINK) {
       if (!is_live_link(cmark_node_get_url(node))) unwrap(node);
+    } else if (type == CMARK_NODE_EMPH) {
+      if (!is_product(node)) continue;
+      cmark_node_insert_before(node, text_node("*"));
+      cmark_node_insert_after(node, text_node("*"));
+      unwrap(node);
     } else if (type == CMARK_NODE_IMAGE) {
       replace_by_text(node, fmt::format("[image: {} ({})]", plain_text(node),
                                         std::string(cmark_node_get_url(node)).substr(0, 120)));

@@ -12,6 +12,7 @@ namespace {
 
 Result<ExitCode> check(const Context& context) {
   CAPSTONE_TRY(const auto findings, workflows::review_here(context));
+  CAPSTONE_TRY(const bool report_is_due, workflows::report_is_due(context));
   const Terminal& t = context.terminal;
   const auto grave = std::count_if(findings.begin(), findings.end(),
                                    [](const Finding& f) { return f.severity != Severity::kAdvice; });
@@ -45,9 +46,9 @@ Result<ExitCode> check(const Context& context) {
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
   if (!grave)
-    t.out(findings.empty()
-              ? "nothing is missing. next: capstone report, then capstone submit"
-              : "nothing that is graded is missing. next: capstone report, then capstone submit");
+    t.out(fmt::format("{} is missing. next: {}capstone submit",
+                      findings.empty() ? "nothing" : "nothing that is graded",
+                      report_is_due ? "capstone report, then " : ""));
   else
     t.out(fmt::format("{} to fix before handing in", grave));
   return code;

@@ -36,11 +36,14 @@ Result<ExitCode> diff(const Context& context, const DiffArguments& arguments) {
 }  // namespace
 
 void add_diff(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("diff", "what changed between two versions of your kernel");
+  auto* command = app.add_subcommand(
+      "diff", "what changed between two versions of your kernel, or from one to an attempt of the model");
   auto arguments = std::make_shared<DiffArguments>();
-  command->add_option("before", arguments->before, "a version, such as v2 (default: the last measured one)")
+  command
+      ->add_option("before", arguments->before,
+                   "a version or an attempt: v2, attempt-1 (default: the version measured last)")
       ->type_name("VERSION");
-  command->add_option("after", arguments->after, "a version (default: the file as it is now)")
+  command->add_option("after", arguments->after, "a version or an attempt (default: the file as it is now)")
       ->type_name("VERSION");
   command->callback([&context, &action, arguments] {
     action = [&context, arguments] { return diff(context, *arguments); };

@@ -40,7 +40,11 @@ void add_predict(CLI::App& app, Context& context, Action& action) {
       ->check(CLI::IsMember({"memory", "compute", "latency"}));
   command
       ->add_option("--speedup", request->speedup,
-                   "how many times faster than the baseline your kernel will be")
+                   "how many times faster than the baseline your kernel will be: 2x")
+      ->transform([](std::string text) {
+        if (text.ends_with('x')) text.pop_back();
+        return text;
+      })
       ->check(CLI::PositiveNumber);
   command->add_option("--because", request->because, "why, with numbers: bytes, FLOPs, peaks");
   add_format(*command, context);

@@ -103,6 +103,7 @@ Descriptor file_of(const std::string& text) {
     rlimit file{spec.max_file, spec.max_file};
     ::setrlimit(RLIMIT_FSIZE, &file);
   }
+  if (spec.yields) ::setpriority(PRIO_PROCESS, 0, 10);
   if (memory_group >= 0 && ::write(memory_group, "0", 1) != 1) failure = errno;
   if (!failure) failure = arrange_descriptors(fds);
   if (!failure) {

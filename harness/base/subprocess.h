@@ -32,6 +32,7 @@ struct ProcessSpec {
   int max_tasks = 0;           ///< processes and threads of the child and its descendants,
                                ///< polled; 0: unlimited
   std::size_t max_file = 0;    ///< [B] RLIMIT_FSIZE; 0: unlimited
+  bool yields = false;         ///< runs at a lower priority: the user waits for something else first
 };
 
 /// How a child ended.

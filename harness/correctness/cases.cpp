@@ -160,7 +160,8 @@ Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, con
     plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), random(), Battery::kPlain});
   }
   for (Sizes& sizes : measured_extents(problem, limits, random))
-    plans.push_back({fmt::format("measured-{}", measured++), std::move(sizes), random(), Battery::kPlain});
+    plans.push_back(
+        {fmt::format("measured-{}", measured++), std::move(sizes), random(), Battery::kPlain, {}, true});
   // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check`
   // serves all.
   bool drawable = !problem.vary.empty();

@@ -25,6 +25,9 @@ struct CasePlan {
   Battery battery = Battery::kPlain;
   /// Elements that replace the drawn ones, by the parameter's index in the signature (chosen_case.h).
   std::map<int, std::vector<double>> values{};
+  /// Emulated: under one schedule instead of every one. An extent of the measured size can mean as many
+  /// blocks as on the GPU, and asks for a path in the code, not for an order of threads.
+  bool one_schedule = false;
 };
 
 /// Caps on a drawn case, so that an unlucky draw neither takes minutes nor memory.

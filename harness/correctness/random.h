@@ -207,8 +207,8 @@ CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::ui
       return product(value, 10.0f);
     case Twist::kOffset:
       return sum(value, 5.0f);
-    case Twist::kFarNegative:  // below -104 the exponential of a float is 0; the spread stays an eighth of the mean,
-                               // so that a variance in one pass is still accurate
+    case Twist::kFarNegative:  // below -104 the exponential of a float is 0; the spread stays an eighth of
+                               // the mean, so that a variance in one pass is still accurate
       return fused(narrow::float_of(narrow::bits_of(value) | 0x80000000u), 32.0f, -128.0f);
     case Twist::kSignFlip:
       return narrow::float_of(narrow::bits_of(value) ^ 0x80000000u);

@@ -8,12 +8,11 @@ namespace {
 using namespace trials;
 
 // Those that say the most about a mistake come first.
-constexpr Family kFamilies[] = {try_factors,         try_tiles_of_output, try_rounding,
-                                try_values,          try_pairs,           try_order,
-                                try_strides,         try_shifts,          try_shifts_along_two_axes,
-                                try_missing_indices, try_rows_as_indices, try_parts,
-                                try_extents,         try_parts_alone,     try_stale_tiles,
-                                try_running_sums};
+constexpr Family kFamilies[] = {
+    try_factors,         try_tiles_of_output, try_rounding, try_scalars, try_values,
+    try_pairs,           try_order,           try_strides,  try_shifts,  try_shifts_along_two_axes,
+    try_missing_indices, try_rows_as_indices, try_parts,    try_extents, try_parts_alone,
+    try_stale_tiles,     try_running_sums};
 
 Result<std::optional<Trial::Mistake>> tried(Trial trial) {
   // Two wrong elements of many agree with too much.

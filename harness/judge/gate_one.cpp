@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "harness/base/text.h"
 #include "harness/correctness/trials.h"
@@ -200,7 +201,7 @@ class CaseLoop {
     return PrivateBytes{};
   }
 
-  // One case under every schedule. A failure of the worker is in broken_.
+  // One case under every schedule, or under one that its seed chooses. A failure of the worker is in broken_.
   Result<void> run_case(const BoundCase& which) {
     CAPSTONE_TRY(Json question, workspace_arguments(which.bound));
     auto asked = ask_private_bytes(*worker_, problem_, question);
@@ -213,7 +214,10 @@ class CaseLoop {
     CAPSTONE_TRY(Json args, call_arguments(which.bound, prepared.layout));
     const Json request{{"op", "run"}, {"args", std::move(args)}};
     std::vector<std::byte> first;
-    for (const std::string& schedule : setup_.schedules) {
+    std::span<const std::string> schedules = setup_.schedules;
+    if (which.plan.one_schedule && !schedules.front().empty())
+      schedules = schedules.subspan(which.plan.seed % schedules.size(), 1);
+    for (const std::string& schedule : schedules) {
       CAPSTONE_TRY(const bool right, run_once(prepared, request, schedule, first));
       if (!right) break;
     }

@@ -2,8 +2,10 @@
 
 #include <chrono>
 
+#include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/correctness/chosen_case.h"
+#include "harness/project/stub.h"
 #include "harness/workflows/chosen_kernel.h"
 #include "harness/workflows/editor_files.h"
 #include "harness/workflows/sizes.h"
@@ -87,6 +89,7 @@ Result<TryOutcome> try_kernel(const TryRequest& request, const TriedKernel& kern
   times.enter(false);
   TryOutcome outcome{std::move(measurements.front()), kernel.shown, times.build, times.check};
   outcome.measurement.source = kernel.shown;
+  outcome.is_stub = kernel.name == "human" && read_file(kernel.source) == stub_kernel(kernel.problem);
   forget_places(outcome.measurement, kernel.root, {});
   return outcome;
 }

@@ -20,6 +20,7 @@ struct TryOutcome {
   Measurement measurement;  ///< without a version and without times
   std::string shown;        ///< the source as the user knows it: "human/kernel.cu"
   double build_seconds = 0, check_seconds = 0;
+  bool is_stub = false;  ///< the source is what `init` wrote
 };
 
 /// What `try` judges.

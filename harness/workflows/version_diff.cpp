@@ -14,10 +14,11 @@ namespace {
 Result<const Measurement*> version_named(const LedgerView& ledger, const std::string& name) {
   const bool number = name.find_first_not_of("0123456789") == std::string::npos;
   std::vector<std::string> known;
-  for (const Measurement* m : ledger.versions("human")) {
-    if (m->version == name || (number && m->version == "v" + name)) return m;
-    known.push_back(m->version);
-  }
+  for (const char* candidate : {"human", "llm"})
+    for (const Measurement* m : ledger.versions(candidate)) {
+      if (m->version == name || (number && m->version == "v" + name)) return m;
+      known.push_back(m->version);
+    }
   return fail("there is no version " + name, ".capstone/ledger.jsonl", "measured: " + join(known, ", "));
 }
 

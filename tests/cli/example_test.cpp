@@ -37,6 +37,14 @@ TEST_P(FinishedExample, HasAWholeLedgerAndOnlyTheSuspiciousOneLacksSomething) {
   EXPECT_TRUE(says(check.out, "3 to fix before handing in"));
 }
 
+TEST_F(Example, CheckSendsToTheReportUntilItIsNewerThanTheWorklog) {
+  const fs::path root = copy_of("fusion_wins");
+  EXPECT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  EXPECT_TRUE(says(capstone({"check"}, {.cwd = root}).out, "nothing is missing. next: capstone submit"));
+  fs::last_write_time(root / "worklog.md", fs::file_time_type::clock::now() + std::chrono::seconds(2));
+  EXPECT_TRUE(says(capstone({"check"}, {.cwd = root}).out, "next: capstone report, then capstone submit"));
+}
+
 TEST_P(FinishedExample, RendersItsPlots) {
   fs::path root = copy_of(GetParam());
   Outcome report = capstone({"report"}, {.cwd = root});

@@ -55,6 +55,16 @@ TEST_F(Loop, TryJudgesGateOneAndRecordsNothing) {
   EXPECT_TRUE(records(root, "measurement").empty());
 }
 
+TEST_F(Loop, TrySaysThatAKernelIsStillTheStub) {
+  const fs::path root = home_ / "stub";
+  ASSERT_EQ(capstone({"init", "vector_add", root.string()}).code, 0);
+  const Outcome stub = capstone({"try", "--backend", "emulated", "--hidden", "0", "--quick"}, {.cwd = root});
+  EXPECT_EQ(stub.code, 1) << stub;
+  EXPECT_TRUE(says(stub.out, "this is still the stub that `capstone init` wrote"));
+  EXPECT_TRUE(
+      says(capstone({"predict", "memory", "--speedup", "2x"}, {.cwd = root}).out, "memory-bound, 2x"));
+}
+
 TEST_F(Loop, TryTakesAFileAndSaysWhereThereIsNone) {
   const fs::path root = right_kernel();
   fs::copy_file(root / "human" / "kernel.cu", home_ / "other file.cu");

@@ -167,6 +167,55 @@ TEST(Trials, NameTheMistakeThatExplainsTheOutput) {
   }
 }
 
+/// y = a * x + b
+class ScalarOracle : public Oracle::Source {
+ public:
+  Result<void> evaluate(const Problem& problem, const Sizes& sizes,
+                        const std::vector<std::span<const std::byte>>& tensors, int,
+                        std::span<const std::int64_t> indices, std::span<double> value,
+                        std::span<double> scale) override {
+    const double a = problem.signature[1].value->evaluate(sizes).value(),
+                 b = problem.signature[2].value->evaluate(sizes).value();
+    const auto* x = reinterpret_cast<const float*>(tensors[0].data());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      value[i] = a * x[indices[i]] + b;
+      scale[i] = 1;
+    }
+    return {};
+  }
+};
+
+TEST(Trials, NameAScalarThatIsLeftOut) {
+  const auto scalar = [](const char* name, const char* value) {
+    Parameter parameter = test::tensor(name, Role::kScalar, DType::kF32, {});
+    parameter.value = Expression{value};
+    return parameter;
+  };
+  Problem problem;
+  problem.id = "line";
+  problem.symbols = {"n"};
+  problem.signature = {test::tensor("x", Role::kInput, DType::kF32, {"n"}), scalar("a", "0.75"),
+                       scalar("b", "0.5"), test::tensor("y", Role::kOutput, DType::kF32, {"n"})};
+  problem.flops = problem.bytes = Expression{"n"};
+  problem.tolerance = {1e-4, 1e-5};
+  const Oracle oracle(std::make_shared<ScalarOracle>());
+  const PreparedCase prepared =
+      prepare_case(problem, {"check-0", {{"n", 300}}, 7, Battery::kPlain}, oracle, 0).value();
+  const auto said = [&](float a, float b) {
+    std::vector<std::byte> before = prepared.image;
+    poison_image(problem, prepared, before, 3);
+    std::vector<std::byte> after = before;
+    const auto* x = reinterpret_cast<const float*>(after.data() + prepared.layout.tensors[0].offset);
+    auto* y = reinterpret_cast<float*>(after.data() + prepared.layout.tensors[1].offset);
+    for (int i = 0; i < 300; ++i) y[i] = a * x[i] + b;
+    CaseResult result = examine(problem, prepared, before, after, 3);
+    EXPECT_TRUE(try_mistakes(problem, prepared, before, after, oracle, result));
+    return result.problem;
+  };
+  EXPECT_EQ(said(1, 0.5f), "wrong result: as if a were 1");
+  EXPECT_EQ(said(0.75f, 0), "wrong result: as if b were 0");
+}
+
 TEST(Trials, SayNothingWhereNoMistakeExplainsTheOutput) {
   std::mt19937_64 engine(5);
   std::normal_distribution<double> noise;

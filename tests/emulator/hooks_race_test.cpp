@@ -173,6 +173,18 @@ __global__ void barrier_of_some(const float* x, float* y) {  // threads that lef
   __syncthreads();
   y[threadIdx.x] = s[47 - threadIdx.x];
 }
+__global__ void barrier_in_a_branch(const float* x, float* y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int k = 32; k > 0; k /= 2)
+    if (threadIdx.x < k) {
+      s[threadIdx.x] += s[threadIdx.x + k];
+      __syncthreads();  // 22 in the branch
+    }
+  y[threadIdx.x] = s[0];
+  __syncthreads();  // 22 behind it
+}
 __global__ void waits_for_ever(volatile int* flags) {
   while (flags[blockIdx.x + 1] == 0) {}  // 21 here
 }
@@ -205,6 +217,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 18: bytes_race<<<1, 64>>>(x, y); break;
     case 19: volatile_in_lock_step<<<1, 32>>>(x, y); break;
     case 20: barrier_of_some<<<1, 64>>>(x, y); break;
+    case 22: barrier_in_a_branch<<<1, 64>>>(x, y); break;
     case 21:
       cudaMalloc(&flags, 8 * sizeof(int));
       cudaMemset(flags, 0, 8 * sizeof(int));
@@ -297,6 +310,21 @@ TEST_F(HooksRace, VolatileDoesNotReplaceSyncwarp) {
       << answer.dump();
 }
 TEST_F(HooksRace, ThreadsThatLeftCountAsArrived) { expect_none(20); }
+TEST_F(HooksRace, ABarrierThatSomeThreadsReachIsSaidToBeTheCause) {
+  for (const std::string& schedule : kSchedules) {
+    const Json answer = observed(22, schedule);
+    EXPECT_FALSE(answer.value("ok", true)) << schedule;
+    const std::string message = answer.value("message", ""),
+                      branch = std::to_string(line_of(kSource, "// 22 in the branch")),
+                      behind = std::to_string(line_of(kSource, "// 22 behind it"));
+    EXPECT_NE(message.find("race on shared memory `s`"), std::string::npos) << message;
+    EXPECT_NE(message.find("of 64 threads, the others waited at line"), std::string::npos) << message;
+    EXPECT_NE(message.find(branch), std::string::npos) << message;
+    EXPECT_NE(message.find(behind), std::string::npos) << message;
+    EXPECT_NE(answer.value("hint", "").find("every thread of a block must reach the same"), std::string::npos)
+        << answer.dump();
+  }
+}
 
 TEST_F(HooksRace, BlocksThatWaitForEverEndAtTheTimeLimit) {
   const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);

@@ -78,8 +78,8 @@ TEST(PlanOfCases, EveryVariationOnceAndSmall) {
     EXPECT_TRUE(*admissible(problem, plan.sizes));
   }
   EXPECT_EQ(seeds.size(), plans.size());
-  for (const char* id : {"check-0", "hidden-2", "x10", "offset", "far_negative", "heavy_tails", "sign_flip",
-                         "hot_element"})
+  for (const char* id :
+       {"check-0", "hidden-2", "x10", "offset", "far_negative", "heavy_tails", "sign_flip", "hot_element"})
     EXPECT_TRUE(ids.contains(id)) << id;
 }
 

@@ -166,6 +166,13 @@ TEST_F(ReportTest, HostileWorklogIsInert) {
   EXPECT_FALSE(has(page, "<a href=\"javascript"));
 }
 
+TEST_F(ReportTest, AProductOfNumbersIsNoEmphasis) {
+  const std::string page = html_of(
+      "# W\n\n## The by-hand attempt\n\n16384*4096*4 bytes, `2*3*4`, 8*2*8*2 in *italics*.\n\na*b*c\n");
+  EXPECT_TRUE(has(page, "16384*4096*4 bytes, <code>2*3*4</code>, 8*2*8*2 in <em>italics</em>"));
+  EXPECT_TRUE(has(page, "a<em>b</em>c")) << "words are left as Markdown has them";
+}
+
 TEST_F(ReportTest, HostileLedgerIsInert) {
   const std::string evil = "</td></table><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
   for (auto* list : {&capstone.ledger.human, &capstone.ledger.llm})

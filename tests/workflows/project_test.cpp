@@ -249,9 +249,8 @@ TEST(Calibration, CountsVerdicts) {
   auto line = [](const char* kind, const char* verdict, double half) {
     return Json{{"kind", kind}, {"size", "20 us"}, {"verdict", verdict}, {"ms", 0.02}, {"half_width", half}};
   };
-  const auto o = summarize_calibration(
-      {line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("same", "UNRESOLVED", 0.03),
-       line("slower", "SLOWER", 0.01)});
+  const auto o = summarize_calibration({line("same", "TIE", 0.005), line("same", "FASTER", 0.02),
+                                        line("same", "UNRESOLVED", 0.03), line("slower", "SLOWER", 0.01)});
   ASSERT_EQ(o.groups.size(), 2u);
   EXPECT_TRUE(o.groups[0].same);
   EXPECT_EQ(o.groups[0].pairs, 3);

@@ -65,6 +65,21 @@ void try_values(Trial& trial) {
   }
 }
 
+// A scalar that is left out.
+void try_scalars(Trial& trial) {
+  const auto& signature = trial.problem().signature;
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    const Parameter& scalar = signature[i];
+    if (trial.done() || !scalar.is_scalar() || !is_float(scalar.dtype)) continue;
+    if (trial.explains_scalar(i, 0))
+      trial.name(fmt::format("as if {} were 0", scalar.name),
+                 fmt::format("{} is not added, or a multiplication by it is with 0", scalar.name));
+    else if (trial.explains_scalar(i, 1))
+      trial.name(fmt::format("as if {} were 1", scalar.name),
+                 fmt::format("the multiplication by {} is missing", scalar.name));
+  }
+}
+
 // A product of tensor cores, or a load, that rounds what it reads.
 void try_rounding(Trial& trial) {
   constexpr std::pair<DType, const char*> kTypes[] = {{DType::kF16, "fp16"},

@@ -1,5 +1,7 @@
 #include "harness/correctness/trials/trial.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -100,7 +102,8 @@ void Trial::choose_sample() {
   right_ = thinned(right, kRightSample / thinner);
 }
 
-bool Trial::agree(const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors,
+bool Trial::agree(const Problem& problem, const Sizes& sizes,
+                  const std::vector<std::span<const std::byte>>& tensors,
                   const std::function<std::optional<std::int64_t>(std::int64_t)>& place, std::size_t least) {
   for (const auto* sample : {&wrong_, &right_}) {
     std::vector<std::int64_t> asked, places;
@@ -111,7 +114,7 @@ bool Trial::agree(const Sizes& sizes, const std::vector<std::span<const std::byt
       }
     if (least ? sample == &wrong_ && asked.size() < least : asked.size() * 2 < sample->size()) return false;
     Values value(asked.size()), scale(asked.size());
-    if (auto computed = oracle_.evaluate(problem_, sizes, tensors, output_.parameter, places, value, scale);
+    if (auto computed = oracle_.evaluate(problem, sizes, tensors, output_.parameter, places, value, scale);
         !computed) {
       error_ = computed.error();
       return false;
@@ -144,8 +147,15 @@ bool Trial::explains(const Changes& changes, const Aside& aside, std::size_t lea
   }
   return changed &&
          agree(
-             prepared_.plan.sizes, tensors,
+             problem_, prepared_.plan.sizes, tensors,
              [&](std::int64_t i) { return aside && aside(i) ? std::nullopt : std::optional(i); }, least);
+}
+
+bool Trial::explains_scalar(std::size_t parameter, double value) {
+  Problem other = problem_;
+  other.signature[parameter].value = Expression{fmt::format("{}", value)};
+  return agree(
+      other, prepared_.plan.sizes, tensors_, [](std::int64_t i) { return std::optional(i); }, 0);
 }
 
 std::optional<Resized> Trial::resized(const std::string& symbol, std::int64_t extent,
@@ -204,7 +214,7 @@ bool Trial::explains(const Resized& resized) {
     }
     return at;
   };
-  return agree(resized.sizes, {resized.tensors.begin(), resized.tensors.end()}, place, 0);
+  return agree(problem_, resized.sizes, {resized.tensors.begin(), resized.tensors.end()}, place, 0);
 }
 
 void Trial::attempt(const Operand& operand, const std::optional<Values>& values, const std::string& pattern,

@@ -75,6 +75,8 @@ class Trial {
   /// Whether the oracle gives the kernel's outputs for the changed inputs.
   /// @param least  elements of the sample that must be left; 0: half of it
   bool explains(const Changes& changes, const Aside& aside = {}, std::size_t least = 0);
+  /// Whether the oracle gives them with another value of a scalar.
+  bool explains_scalar(std::size_t parameter, double value);
   /// The tensors with another extent of a size: index j along its axes holds what lay at source(j), and 0
   /// where that is negative. None where no input has an axis of that size.
   std::optional<Resized> resized(const std::string& symbol, std::int64_t extent,
@@ -97,7 +99,8 @@ class Trial {
   bool right_at(std::int64_t i, double expected, double scale, double slack = 1) const;
   void choose_sample();
   /// The sample's elements, where `place` says which one of the oracle's they are.
-  bool agree(const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors,
+  bool agree(const Problem& problem, const Sizes& sizes,
+             const std::vector<std::span<const std::byte>>& tensors,
              const std::function<std::optional<std::int64_t>(std::int64_t)>& place, std::size_t least);
 
   const Problem& problem_;
@@ -124,6 +127,7 @@ void try_running_sums(Trial& trial);
 
 // operands.cpp: an operand that is left out, counts differently, or is another one
 void try_values(Trial& trial);
+void try_scalars(Trial& trial);
 void try_rounding(Trial& trial);
 void try_pairs(Trial& trial);
 void try_order(Trial& trial);

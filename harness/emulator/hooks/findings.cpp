@@ -62,6 +62,12 @@ void keep_finding(Finding finding) {
   g_findings.push_back(std::move(finding));
 }
 
+void explain_races(const std::string& kernel, std::uint64_t block, const std::string& split) {
+  for (Finding& f : g_findings)
+    if (f.kind == FindingKind::kRace && f.split.empty() && f.kernel == kernel && f.now.block == block)
+      f.split = split;
+}
+
 std::vector<Finding> take_findings() {
   g_known.clear();
   std::vector<Finding> found = std::exchange(g_findings, {});
@@ -98,7 +104,7 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
                                      " may not have read yet");
       return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what " + who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at +
-             ", and nothing orders the two";
+             ", and nothing orders the two" + (f.split.empty() ? "" : ": " + f.split);
     case FindingKind::kSameValue:
       return who(f, f.now) + " writes the same value to " + f.object + at + " as " + who(f, f.before) +
              other_at + ", unordered: harmless as long as the values agree";
@@ -132,6 +138,10 @@ std::string hint_of(const Finding& f) {
         return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, "
                "cp.async.bulk.wait_group, "
                "wgmma.wait_group), then synchronise with the threads that continue";
+      if (!f.split.empty())
+        return "every thread of a block must reach the same __syncthreads(): move it out of the branch or "
+               "loop "
+               "that only some of them take";
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work "
                "into two kernels; "
@@ -139,7 +149,9 @@ std::string hint_of(const Finding& f) {
       if (f.now.atomic != f.before.atomic)
         return "all threads must use an atomic here, or a barrier must stand between";
       if (f.same_warp)
-        return "lanes of a warp do not run in lock-step: __syncwarp() or __syncthreads() between the two";
+        return "lanes of a warp do not run in lock-step: __syncthreads() between the two, or __syncwarp() "
+               "where "
+               "no other warp touches this memory";
       if (f.before.write && f.now.write)
         return "two threads must not write one element: check the index, or use an atomic";
       return f.before.write

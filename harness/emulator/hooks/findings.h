@@ -37,10 +37,13 @@ struct Finding {
   Party now, before;
   unsigned bytes = 0;
   bool shared = false, same_warp = false;
+  std::string split;  ///< of a race: a barrier that the block's threads did not reach together; or empty
 };
 
 /// Keeps the finding unless there is one of its kind for these two places, or 100 already.
 void keep_finding(Finding finding);
+/// Adds what is known of a barrier to the races that were found in this block before.
+void explain_races(const std::string& kernel, std::uint64_t block, const std::string& split);
 bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc);
 /// Without the uninitialised reads that a race explains: the read came before the write that it should have
 /// waited for.

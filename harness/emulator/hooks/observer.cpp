@@ -180,6 +180,7 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   block.doubts.clear();
   block.learnt.reset();
   block.fenced.reset();
+  block.split.clear();
   block.count = runner.count();
   begin_turn(block);
   block.begin = block.barrier = now;

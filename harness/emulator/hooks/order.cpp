@@ -7,6 +7,7 @@
 #include <map>
 
 #include "hooks/block.h"
+#include "hooks/findings.h"
 #include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
@@ -150,6 +151,17 @@ void barrier_releases() {
     lane.learnt.reset();
   }
   if (fenced) block.fenced = std::move(fenced);
+}
+
+void barrier_splits(const SplitBarrier& split) {
+  Block& block = *this_block;
+  if (!block.split.empty()) return;
+  const std::string_view file = split.file;
+  block.split = "__syncthreads() at " + std::string(file.substr(file.rfind('/') + 1)) + ":" +
+                std::to_string(split.line) + " was reached by " + std::to_string(split.threads) + " of " +
+                std::to_string(split.of) + " threads, the others waited at line " +
+                std::to_string(split.other_line);
+  explain_races(running_launch.config->kernel, block.index, block.split);
 }
 
 void warp_meets(unsigned warp, unsigned members, bool whole) {

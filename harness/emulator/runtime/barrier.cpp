@@ -22,10 +22,26 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
   return 0;
 }
 
+/// Threads that wait at different lines are no error, but a race that follows has its cause there.
+void BlockRunner::tell_of_split() const {
+  const Thread& first = threads_[at_barrier_[0]];
+  unsigned together = 0;
+  const Thread* other = nullptr;
+  for (unsigned i = 0; i < arrived_; ++i) {
+    const Thread& thread = threads_[at_barrier_[i]];
+    if (thread.line == first.line)
+      ++together;
+    else if (!other)
+      other = &thread;
+  }
+  if (other) observe::barrier_splits({first.file, first.line, together, arrived_, other->line});
+}
+
 /// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is
 /// ready. The threads' states follow when they run; until then nothing reads them.
 void BlockRunner::release_barrier() {
   if (at_grid_) meet_the_grid();
+  if constexpr (observe::kOn) tell_of_split();
   observe::barrier_releases();
   if (ready_.empty())
     ready_.adopt(at_barrier_, arrived_);

@@ -13,6 +13,14 @@ struct Grid;
 
 namespace observe {
 
+/// Some of a block's threads waited at one __syncthreads(), the others at another.
+struct SplitBarrier {
+  const char* file;
+  int line;
+  unsigned threads, of;  ///< how many waited there, of those that waited
+  int other_line;
+};
+
 /// Where a block's shared memory lies.
 struct SharedArena {
   const char* begin;
@@ -50,6 +58,7 @@ void warp_ends(unsigned warp);
 
 void barrier_arrives(const void* pc);
 void barrier_releases();
+void barrier_splits(const SplitBarrier& split);
 /// The lanes `members` of a warp met; `whole`: no running thread of the warp is missing.
 void warp_meets(unsigned warp, unsigned members, bool whole);
 /// All threads of the grid are at its barrier.
@@ -123,6 +132,7 @@ inline void thread_runs(unsigned) {}
 inline void warp_ends(unsigned) {}
 inline void barrier_arrives(const void*) {}
 inline void barrier_releases() {}
+inline void barrier_splits(const SplitBarrier&) {}
 inline void warp_meets(unsigned, unsigned, bool) {}
 inline void grid_meets() {}
 inline void arrives_at(unsigned, bool) {}

@@ -280,6 +280,7 @@ class BlockRunner {
   std::uint64_t random();
   // barrier.cpp
   void release_barrier();
+  void tell_of_split() const;
   void meet_the_grid();
   void leave_grid_barrier();
   // cluster.cpp

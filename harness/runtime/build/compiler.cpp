@@ -61,6 +61,7 @@ Result<ProcessResult> run_compiler(const CompilerStep& step, const Sandbox* sand
   spec.max_memory = step.max_memory;
   spec.max_tasks = kMaxTasks;
   spec.max_file = kMaxFile;
+  spec.yields = step.yields;
   if (sandbox) {
     // What ccache keeps is shared with everything else that the user builds.
     spec.env.emplace_back("CCACHE_DISABLE", "1");

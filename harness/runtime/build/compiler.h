@@ -18,6 +18,7 @@ struct CompilerStep {
   std::vector<std::filesystem::path> read;  ///< besides the system and the compiler's own folders
   std::chrono::seconds timeout{120};
   std::size_t max_memory = std::size_t{3} << 30;  ///< [B]
+  bool yields = false;                            ///< at a lower priority
 };
 
 /// Runs the step. With a sandbox (the source is not ours) it sees nothing else, has no network and a fixed

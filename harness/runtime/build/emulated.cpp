@@ -385,7 +385,9 @@ class EmulatedBuild {
     CompilerStep one{.argv = std::move(argv),
                      .cwd = source_folder,
                      .work = fs::absolute(scratch_.path()),
-                     .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
+                     .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter},
+                     // The first verdict needs the fast build alone.
+                     .yields = request_.variant != BuildVariant::kFast};
     for (const fs::path& folder : request_.include_folders) one.read.push_back(fs::absolute(folder));
     return one;
   }
