@@ -143,7 +143,8 @@ std::string explanation_text(const Explanation& e, const Terminal& t) {
                   "\nsectors: of 32 bytes, per request of a warp to global memory; wavefronts: per request "
                   "to shared memory; in brackets what would do;\n"
                   "lanes: active of 32; moved: sectors touched; FLOP/B: a byte asked for in either memory; "
-                  "cost: modelled share of the clocks");
+                  "cost: modelled share of the clocks at " +
+                      e.place_of_shares());
   const double again = e.compulsory_bytes > 0 ? e.moved_bytes() / e.compulsory_bytes : 0;
   text += fmt::format(
       "\n\ntouched {} of global memory{}; {} FLOP{}; {:.3g} FLOP a byte asked for",

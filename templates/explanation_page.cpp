@@ -89,6 +89,7 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   for (const auto& [symbol, value] : e.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
   page.SetValue("PROBLEM", to_utf8(e.problem_id));
   page.SetValue("SIZES", to_utf8(join(sizes, ", ")));
+  page.SetValue("COST_AT", to_utf8(e.place_of_shares()));
   page.SetValue("MOVED", format_bytes(e.moved_bytes()));
   if (e.compulsory_bytes > 0) {
     auto* again = page.AddSectionDictionary("AGAIN");

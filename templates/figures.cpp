@@ -468,6 +468,8 @@ class Maker {
                                  cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(),
                                                   e.total.shared.ideal_per_request())));
       facts.facts.emplace_back("FLOP per requested byte", cell(fmt::format("{:.3g}", e.intensity())));
+      if (!e.shares_at.empty())
+        facts.facts.emplace_back("Costs of lines are those of", cell(e.place_of_shares()));
       if (e.floor)
         facts.facts.emplace_back(
             "Modelled, not measured",

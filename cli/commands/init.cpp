@@ -126,6 +126,8 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
+  if (options.members.empty())
+    t.out("no authors yet: name them in capstone.yaml, or with init --member \"NAME\"");
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
                     shell_word(fs::proximate(report.root, context.cwd).string())));
   return ExitCode::kDone;

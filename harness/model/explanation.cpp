@@ -102,6 +102,13 @@ ModelledFloor floor_from(const Json& json) {
   return f;
 }
 
+std::string text_of_sizes(const Json& sizes) {
+  std::string text;
+  for (const auto& [symbol, value] : sizes.items())
+    text += (text.empty() ? "" : ", ") + symbol + "=" + value.dump();
+  return text;
+}
+
 }  // namespace
 
 void Traffic::add(const Traffic& other) {
@@ -150,10 +157,11 @@ void to_json(Json& json, const ModelledFloor& f) {
 }
 
 std::string ModelledFloor::place() const {
-  std::string text = device;
-  for (const auto& [symbol, value] : sizes.items())
-    text += (text.size() == device.size() ? " at " : ", ") + symbol + "=" + value.dump();
-  return text;
+  return sizes.empty() ? device : device + " at " + text_of_sizes(sizes);
+}
+
+std::string Explanation::place_of_shares() const {
+  return text_of_sizes(shares_at.empty() ? sizes : shares_at);
 }
 
 void to_json(Json& json, const Explanation& e) {
@@ -173,6 +181,7 @@ void to_json(Json& json, const Explanation& e) {
   for (const Advice& advice : e.advice) json["advice"].push_back(to(advice));
   for (const KernelCounts& kernel : e.kernels) json["kernels"].push_back(to(kernel));
   if (e.floor) json["floor"] = *e.floor;
+  if (!e.shares_at.empty()) json["shares_at"] = e.shares_at;
   if (!e.caution.empty()) json["caution"] = e.caution;
 }
 
@@ -189,6 +198,7 @@ void from_json(const Json& json, Explanation& e) {
   read(json, "compulsory_flops", e.compulsory_flops);
   read_each(json, "advice", e.advice, advice_from);
   read_each(json, "kernels", e.kernels, kernel_from);
+  if (const Json* at = field(json, "shares_at"); at && at->is_object()) e.shares_at = *at;
   read(json, "caution", e.caution);
   if (ModelledFloor floor; read_with(json, "floor", floor, floor_from)) e.floor = std::move(floor);
 }

@@ -87,11 +87,14 @@ struct Explanation {
   LineCounts total;                                   ///< file, line and text empty
   double compulsory_bytes = 0, compulsory_flops = 0;  ///< the problem's cost model at these sizes
   std::vector<Advice> advice;                         ///< at most three, the most expensive line first
+  Json shares_at = {};  ///< the sizes of shares and advice; null: those of the counts
   std::optional<ModelledFloor> floor;
   /// Why counts per request may differ at the measured size; empty: they do not, or an older record.
   std::string caution;
 
   double moved_bytes() const { return total.moved_bytes(); }
+  /// "rows=16384, cols=4096": where the shares and the advice hold
+  std::string place_of_shares() const;
   /// [FLOP/B], per byte that the lanes requested from global memory
   double intensity() const {
     return total.global.bytes ? double(total.flops) / double(total.global.bytes) : 0;

@@ -39,6 +39,7 @@ Result<Explanation> explain_kernel(const ExplainKernelRequest& request, const Wo
                choose_kernel(workspace, request.what, request.problem, "capstone explain {0} --problem {1}"));
   ExplainRequest counted{&kernel.problem, kernel.source, {}, {}};
   CAPSTONE_TRY(counted.sizes, observable_sizes(kernel.problem, request.size));
+  counted.at_measured = request.size.empty();
   if (!request.device.empty()) {
     CAPSTONE_TRY(counted.device, find_device_like(request.device));
   }

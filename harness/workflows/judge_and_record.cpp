@@ -61,6 +61,7 @@ Result<void> record_counts(const Project& project, const Measurement& m, const f
                            const ProgressSink& progress) {
   ExplainRequest request{&project.problem, source, project.problem.emulate, {}};
   CAPSTONE_TRY(request.device, find_device_like("h100"));
+  request.at_measured = true;
   Result<Explanation> counted = explain(request, workspace.resources, narration_to(progress));
   if (!counted) {
     if (counted.error().code == ExitCode::kInterrupted) return fail(counted.error());

@@ -74,6 +74,15 @@ TEST_F(LabCommand, RightResultsAreNotEnoughWhereTheLabLimitsACount) {
       says(padded.out, "L3-3: PASS, 4 sectors per request (at most 4.1), 1 times the ideal wavefronts"));
 }
 
+TEST_F(LabCommand, AKernelInALabIsTriedAndExplainedWithoutNamingTheProblem) {
+  const fs::path lab = made("L2-1");
+  spit(lab / "kernel.cu", rung("L2_cuda_model/vector_add/01_one_element.cu"));
+  const Outcome tried = capstone({"try", "kernel.cu", "--hidden", "0", "--quick"}, {.cwd = lab});
+  EXPECT_EQ(tried.code, 0) << tried;
+  const Outcome explained = capstone({"explain", "kernel.cu"}, {.cwd = lab});
+  EXPECT_TRUE(says(explained.out, "kernel.cu of vector_add at n=")) << explained;
+}
+
 TEST_F(LabCommand, MissingBarrierFailsALab) {
   const fs::path lab = made("L2-3");
   std::string text = rung("L2_cuda_model/rgb_to_gray/02_shared.cu");

@@ -57,7 +57,9 @@ TEST_F(Loop, TryJudgesGateOneAndRecordsNothing) {
 
 TEST_F(Loop, TrySaysThatAKernelIsStillTheStub) {
   const fs::path root = home_ / "stub";
-  ASSERT_EQ(capstone({"init", "vector_add", root.string()}).code, 0);
+  const Outcome made = capstone({"init", "vector_add", root.string()});
+  ASSERT_EQ(made.code, 0) << made;
+  EXPECT_TRUE(says(made.out, "no authors yet: name them in capstone.yaml"));
   const Outcome stub = capstone({"try", "--backend", "emulated", "--hidden", "0", "--quick"}, {.cwd = root});
   EXPECT_EQ(stub.code, 1) << stub;
   EXPECT_TRUE(says(stub.out, "this is still the stub that `capstone init` wrote"));

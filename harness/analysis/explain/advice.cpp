@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -9,8 +12,10 @@ namespace {
 
 constexpr double kSectorsAClock = 2, kFlopsAClock = 256;
 // A factor at which an excess is worth advice.
-constexpr double kNotable = 1.25, kRepeated = 4;
+constexpr double kNotable = 1.25, kAgain = 1.5, kRepeated = 4;
 constexpr double kFullLanes = 28;
+constexpr std::size_t kAdvice = 3;
+constexpr double kLeastShare = 0.02;  // share of a line that is worth advice
 
 std::string times(double factor) {
   return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
@@ -22,7 +27,8 @@ double modelled_clocks(const LineCounts& c) {
   return double(c.global.units) / kSectorsAClock + double(c.shared.units) + double(c.flops) / kFlopsAClock;
 }
 
-Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes) {
+Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes,
+                 double moved_bytes) {
   Advice advice{kernel.kernel, c.file, c.line, c.share, {}, {}, {}};
   const auto say = [&advice](const char* pattern, std::string what, std::string remedy) {
     advice.pattern = pattern;
@@ -58,6 +64,12 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
               format_bytes(double(c.global.bytes)), times(double(c.global.bytes) / compulsory_bytes)),
           "load a tile once into shared memory, or compute several results per thread in registers, and use "
           "each value many times");
+    if (compulsory_bytes > 0 && moved_bytes >= kAgain * compulsory_bytes)
+      return say("traffic",
+                 fmt::format("moves {}; all lines together move {} what the problem has to move",
+                             format_bytes(c.moved_bytes()), times(moved_bytes / compulsory_bytes)),
+                 "read each value once: keep it in registers or shared memory, take larger tiles, or fuse "
+                 "kernels");
     const double bytes_a_lane =
         c.global.active_lanes ? double(c.global.bytes) / double(c.global.active_lanes) : 0;
     if (bytes_a_lane > 0 && bytes_a_lane <= 4)
@@ -93,6 +105,29 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
   }
   return say("arithmetic", fmt::format("{} FLOP; memory is the smaller part of this line", c.flops),
              "this is the necessary work: do less of it, or use tensor cores if the tolerance allows");
+}
+
+void rank_lines(Explanation& e,
+                const std::function<double(const KernelCounts&, const LineCounts&)>& clocks_of) {
+  double all = 0;
+  for (const KernelCounts& kernel : e.kernels)
+    for (const LineCounts& line : kernel.lines) all += clocks_of(kernel, line);
+  struct Ranked {
+    const KernelCounts* kernel;
+    const LineCounts* line;
+  };
+  std::vector<Ranked> ranked;
+  for (KernelCounts& kernel : e.kernels)
+    for (LineCounts& line : kernel.lines) {
+      line.share = all > 0 ? clocks_of(kernel, line) / all : 0;
+      if (line.line > 0 && line.share >= kLeastShare) ranked.push_back({&kernel, &line});
+    }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
+  if (ranked.size() > kAdvice) ranked.resize(kAdvice);
+  e.advice.clear();
+  for (const Ranked& r : ranked)
+    e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes, e.moved_bytes()));
 }
 
 }  // namespace capstone

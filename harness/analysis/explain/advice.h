@@ -1,5 +1,7 @@
 #pragma once
 // Interprets the counts of a source line and suggests a remedy.
+#include <functional>
+
 #include "harness/model/explanation.h"
 
 namespace capstone {
@@ -11,6 +13,12 @@ double modelled_clocks(const LineCounts& counts);
 
 /// The most important advice on a line.
 /// @param compulsory_bytes  what the problem has to move at these sizes [B]
-Advice advice_on(const LineCounts& counts, const KernelCounts& kernel, double compulsory_bytes);
+/// @param moved_bytes       what all lines move together [B]
+Advice advice_on(const LineCounts& counts, const KernelCounts& kernel, double compulsory_bytes,
+                 double moved_bytes);
+
+/// Gives each line its share of all lines' clocks, and `e` the advice on the dearest ones.
+void rank_lines(Explanation& e,
+                const std::function<double(const KernelCounts&, const LineCounts&)>& clocks_of);
 
 }  // namespace capstone

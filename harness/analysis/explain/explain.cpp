@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <span>
+#include <vector>
+
+#include "harness/analysis/explain/growth.h"
 #include "harness/base/files.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
@@ -95,12 +99,42 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   return interpret(report, request);
 }
 
+namespace {
+
+// A kernel that cannot be run at the larger sizes keeps the shares of the observed one.
+Result<void> learn_growth(Explanation& e, const fs::path& program, const ExplainRequest& request,
+                          const Sandbox& sandbox, const Narration& say) {
+  CAPSTONE_TRY(const auto plan, plan_growth(*request.problem, request.sizes));
+  if (!plan) return {};
+  ExplainRequest other = request;
+  other.device.reset();
+  const auto counted = [&](const Sizes& sizes) {
+    other.sizes = sizes;
+    say(fmt::format("running at {}, to see how the counts grow", to_string(sizes)));
+    return explain_run(program, other, sandbox);
+  };
+  std::vector<Explanation> larger;
+  for (std::size_t i = 0; i <= plan->steps.size(); ++i) {
+    auto seen = counted(i < plan->steps.size() ? plan->steps[i].sizes : plan->all);
+    if (!seen && seen.error().code == ExitCode::kInterrupted) return fail(seen.error());
+    if (!seen) return {};
+    larger.push_back(std::move(*seen));
+  }
+  extend_to_measured(e, *request.problem, request.sizes, *plan, std::span(larger).first(plan->steps.size()),
+                     larger.back());
+  return {};
+}
+
+}  // namespace
+
 Result<Explanation> explain(const ExplainRequest& request, const Resources& resources, const Narration& say) {
   say("building with every access observed");
   const Sandbox sandbox = Sandbox::detect(resources);
   CAPSTONE_TRY(fs::path program, build_observed(request, resources, sandbox));
   say(fmt::format("running at {}", to_string(request.sizes)));
-  return explain_run(program, request, sandbox);
+  CAPSTONE_TRY(Explanation e, explain_run(program, request, sandbox));
+  if (request.at_measured) CAPSTONE_CHECK(learn_growth(e, program, request, sandbox, say));
+  return e;
 }
 
 }  // namespace capstone

@@ -14,6 +14,8 @@ struct ExplainRequest {
   std::filesystem::path source;  ///< the .cu
   Sizes sizes;
   std::optional<DevicePeaks> device;  ///< the device whose lower bound on time is modelled
+  /// Shares and advice are those of the problem's measured size, where the counts grow by a rule (growth.h).
+  bool at_measured = false;
 };
 
 /// Runs the source once on the emulator, observes every memory access, and explains the run. The caller fills

@@ -14,8 +14,6 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kAdvice = 3;
-constexpr double kLeastShare = 0.02;          // share of a line that is worth advice
 constexpr std::size_t kMaxSource = 1u << 20;  // [B]
 constexpr std::size_t kMaxText = 160;         // [B] of a source line in a record
 
@@ -67,26 +65,6 @@ LineCounts line_of(const Json& json, Sources& sources) {
   c.barriers = json.at("barriers");
   c.atomics = json.at("atomics");
   return c;
-}
-
-void rank(Explanation& e) {
-  double all = 0;
-  for (const KernelCounts& kernel : e.kernels)
-    for (const LineCounts& line : kernel.lines) all += modelled_clocks(line);
-  struct Ranked {
-    const KernelCounts* kernel;
-    const LineCounts* line;
-  };
-  std::vector<Ranked> ranked;
-  for (KernelCounts& kernel : e.kernels)
-    for (LineCounts& line : kernel.lines) {
-      line.share = all > 0 ? modelled_clocks(line) / all : 0;
-      if (line.line > 0 && line.share >= kLeastShare) ranked.push_back({&kernel, &line});
-    }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
-  if (ranked.size() > kAdvice) ranked.resize(kAdvice);
-  for (const Ranked& r : ranked) e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes));
 }
 
 // FP32 lanes of one SM: 64 on Volta, Turing and GA100, 128 on later GPUs. Chosen by the clock that the
@@ -170,7 +148,7 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   } catch (const std::exception& error) {
     return fail(malformed(error.what()));
   }
-  rank(e);
+  rank_lines(e, [](const KernelCounts&, const LineCounts& line) { return modelled_clocks(line); });
   e.total.share = e.kernels.empty() ? 0 : 1;
   e.caution = caution_of(*request.problem, request.sizes);
   if (request.device) {

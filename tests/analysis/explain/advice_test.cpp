@@ -8,9 +8,9 @@ namespace {
 
 constexpr double kCompulsory = 1e6;
 
-Advice advice(LineCounts counts) {
+Advice advice(LineCounts counts, double moved = kCompulsory) {
   counts.line = 7;
-  return advice_on(counts, {"k", 1, 1, 32, {}}, kCompulsory);
+  return advice_on(counts, {"k", 1, 1, 32, {}}, kCompulsory, moved);
 }
 LineCounts global(std::uint64_t sectors, std::uint64_t ideal, std::uint64_t bytes = 128000,
                   std::uint64_t lanes = 32000) {
@@ -48,6 +48,12 @@ TEST(Advice, LoadingTheSameValuesAgainIsRedundant) {
   const Advice r = advice(global(4000000, 4000000, 128000000, 32000));
   EXPECT_EQ(r.pattern, "redundant loads");
   EXPECT_NE(r.what.find("128 times what the problem has to move"), std::string::npos) << r.what;
+}
+TEST(Advice, WhereTheLinesTogetherMoveMoreThanTheProblemHasToFewerTripsAreTheRemedy) {
+  const Advice once = advice(global(4000, 4000)), thrice = advice(global(4000, 4000), 2 * kCompulsory);
+  EXPECT_NE(once.remedy.find("float4"), std::string::npos) << once.remedy;
+  EXPECT_NE(thrice.what.find("2.0 times what the problem has to move"), std::string::npos) << thrice.what;
+  EXPECT_NE(thrice.remedy.find("read each value once"), std::string::npos) << thrice.remedy;
 }
 TEST(Advice, AtomicsOfSingleLanes) {
   LineCounts c = global(1000, 1000, 128000, 32000);
