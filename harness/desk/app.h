@@ -64,6 +64,7 @@ class Desk::App {
   Result<void> items(const Request&, Response&, const Viewer&);
   Result<void> progress(const Request&, Response&, const Viewer&);
   Result<void> publishing(const Request&, Response&, const Viewer&);
+  Result<void> preview(const Request&, Response&, const Viewer&);
 
   // marking_handlers.cpp
   Result<void> sheet(const Request&, Response&, const Viewer&);

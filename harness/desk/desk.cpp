@@ -137,6 +137,7 @@ void Desk::App::add_routes() {
   route("POST", "/items", &App::keep_item);
   route("GET", "/progress", &App::progress);
   route("GET", "/publish", &App::publishing);
+  route("GET", "/publish/([0-9a-f]{6})", &App::preview);
   route("POST", "/publish", &App::publish);
 #define CAPSTONE_SHEET "/sheet/([0-9a-f]{6})"
   route("GET", CAPSTONE_SHEET, &App::sheet);

@@ -258,10 +258,15 @@ Result<void> Desk::App::keep_item(const Request& request, Response& response, co
 // As `capstone gradebook publish` does: whoever has marks missing, or for an earlier version, is held back.
 Result<void> Desk::App::publish(const Request& request, Response& response, const Viewer& viewer) {
   if (!viewer.owner()) return fail("only the owner publishes", {}, "ask the owner");
+  workflows::PublicationRequest chosen{{}, request.has_file("incomplete")};
   std::string said;
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(const auto done, workflows::publish_marks(workspace_, cohort_, {}, viewer.grader.name));
+    for (const auto& [code, name] : codes_)
+      if (request.has_file("pick_" + code)) chosen.names.push_back(name);
+    if (chosen.names.empty())  // an empty list would mean everyone
+      return fail("no one was chosen, so nothing was published", {}, "choose in the first column");
+    CAPSTONE_TRY(const auto done, workflows::publish_marks(workspace_, cohort_, chosen, viewer.grader.name));
     said = fmt::format("Published for {} people.", done.people);
     const auto held_back =
         std::count_if(done.items.begin(), done.items.end(), [](const auto& item) { return item.held_back; });

@@ -7,7 +7,9 @@
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
 #include "harness/desk/app.h"
+#include "harness/workflows/publish.h"
 #include "harness/workflows/second_marks.h"
+#include "templates/cohort_pages.h"
 
 namespace capstone::desk {
 namespace {
@@ -231,12 +233,37 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
 
 Result<void> Desk::App::publishing(const Request& request, Response& response, const Viewer& viewer) {
   if (!viewer.owner()) return fail("only the owner publishes", {}, "ask the owner");
-  std::vector<GradebookRow> rows;
+  std::vector<PublishRow> rows;
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(rows, cohort_.book.rows(cohort_.rubric));
+    CAPSTONE_TRY(codes_, marking_.codes());
+    std::map<std::string, std::string> by_name;
+    for (const auto& [code, name] : codes_) by_name[name] = code;
+    CAPSTONE_TRY(const auto plan, workflows::plan_publication(cohort_, {}));
+    for (const workflows::PublicationItem& item : plan) {
+      const GradebookRow& row = item.row;
+      rows.push_back({by_name[row.submission], row.submission, row.person.name,
+                      row.total() ? fmt::format("{:g}", *row.total()) : "partly marked",
+                      join(item.warnings, "; "), row.published, item.held_back,
+                      rows.empty() || rows.back().submission != row.submission});
+    }
   }
   return show(request, response, viewer, "Publish", publish_body(templates_, viewer, rows));
+}
+
+// The page that publishing would write, of the present marks.
+Result<void> Desk::App::preview(const Request& request, Response& response, const Viewer& viewer) {
+  if (!viewer.owner()) return fail("only the owner publishes", {}, "ask the owner");
+  GradebookRow row;
+  {
+    const Lock lock(mutex_);
+    CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
+    CAPSTONE_TRY(row, row_of(name));
+  }
+  CAPSTONE_TRY(const std::string html, marks_page(row, cohort_.rubric, workspace_.resources.templates()));
+  response.set_content(html, "text/html; charset=utf-8");
+  response.set_header("Content-Security-Policy", kStudentPolicy);
+  return {};
 }
 
 }  // namespace capstone::desk

@@ -91,23 +91,29 @@ Result<std::string> items_body(const PageTemplates& templates, const Viewer& vie
 }
 
 Result<std::string> publish_body(const PageTemplates& templates, const Viewer& viewer,
-                                 const std::vector<GradebookRow>& rows) {
+                                 const std::vector<PublishRow>& rows) {
   Dictionary dict("publish");
   dict.SetValue("TOKEN", viewer.form_token);
-  long complete = 0, partly = 0;
-  for (const GradebookRow& each : rows) {
-    const auto given =
-        std::count_if(each.marks.begin(), each.marks.end(), [](const auto& m) { return m.has_value(); });
-    complete += each.total().has_value();
-    partly += given > 0 && !each.total();
+  long held_back = 0, news = 0;
+  for (const PublishRow& each : rows) {
+    held_back += each.held_back;
+    news += !each.published && !each.held_back;
     auto* row = dict.AddSectionDictionary("ROW");
+    if (each.first) {
+      auto* pick = row->AddSectionDictionary("PICK");
+      pick->SetValue("CODE", each.code);
+      pick->SetValue("NAME", to_utf8(each.submission));
+      if (!each.published && !each.held_back) pick->ShowSection("CHECKED");
+    }
     row->SetValue("NAME", to_utf8(each.submission));
-    row->SetValue("PERSON", to_utf8(each.person.name));
-    row->SetValue("TOTAL", each.total() ? fmt::format("{:g}", *each.total()) : given ? "partly marked" : "");
+    row->SetValue("CODE", each.code);
+    row->SetValue("PERSON", to_utf8(each.person));
+    row->SetValue("TOTAL", each.total);
     row->SetValue("PUBLISHED", each.published ? "yes" : "no");
+    row->SetValue("WARNINGS", to_utf8(each.warnings));
   }
-  dict.SetIntValue("COMPLETE", complete);
-  dict.SetIntValue("PARTLY", partly);
+  dict.SetIntValue("NEWS", news);
+  dict.SetIntValue("HELD_BACK", held_back);
   dict.SetIntValue("ALL", static_cast<long>(rows.size()));
   return templates.expand("desk_publish.tpl", dict);
 }

@@ -44,9 +44,15 @@ Result<std::string> list_body(const PageTemplates& templates, const Viewer& view
 Result<std::string> items_body(const PageTemplates& templates, const Viewer& viewer, const Rubric& rubric,
                                const std::vector<MarkItem>& items);
 
-/// Who would be published, with names: only the owner sees it.
+/// One person who has marks, with names: only the owner sees it.
+struct PublishRow {
+  std::string code, submission, person, total;
+  std::string warnings;  ///< "not marked: depth"
+  bool published = false, held_back = false;
+  bool first = false;  ///< of its submission: publishing is chosen by submission
+};
 Result<std::string> publish_body(const PageTemplates& templates, const Viewer& viewer,
-                                 const std::vector<GradebookRow>& rows);
+                                 const std::vector<PublishRow>& rows);
 
 /// One sheet as a grader sees it.
 struct SheetView {

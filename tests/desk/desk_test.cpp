@@ -56,6 +56,34 @@ TEST_F(DeskTest, AMarkThatCameInTheMeantimeIsToldBeforeItIsReplaced) {
   EXPECT_NE(both.find("depth 24 by grace"), std::string::npos);
 }
 
+TEST_F(DeskTest, PublishingIsLookedAtAndChosenBefore) {
+  start();
+  Browser eva(port(), eva_), grace(port(), owner_);
+  const auto code_of = [](const std::string& sheet) { return sheet.substr(sheet.rfind('/') + 1); };
+  const std::string first = eva.next();
+  ASSERT_EQ(eva.post(first + "/save", filled("5", "well measured"))->status, 303);
+  const std::string second = grace.next();
+  ASSERT_EQ(grace.post(second + "/save", {{"points_depth", "4"}, {"reason_depth", "a beginning"}})->status,
+            303);
+
+  const std::string page = grace.get("/publish")->body;
+  EXPECT_NE(page.find("name=\"pick_" + code_of(first) + "\" value=\"1\""), std::string::npos) << page;
+  EXPECT_NE(page.find("not marked: "), std::string::npos) << "the other one lacks criteria";
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  const auto preview = grace.get("/publish/" + code_of(first));
+  EXPECT_EQ(preview->status, 200);
+  EXPECT_NE(preview->body.find("well measured"), std::string::npos);
+  EXPECT_NE(preview->get_header_value("Content-Security-Policy").find("sandbox"), std::string::npos);
+
+  EXPECT_EQ(grace.post("/publish")->status, 400) << "no one was chosen";
+  EXPECT_EQ(grace.post("/publish", {{"pick_" + code_of(second), "1"}})->status, 400) << "only held back";
+  EXPECT_FALSE(rows()[0].published || rows()[1].published);
+  EXPECT_EQ(grace.post("/publish", {{"pick_" + code_of(first), "1"}})->status, 303);
+  EXPECT_NE(rows()[0].published, rows()[1].published) << "the chosen one alone";
+  EXPECT_EQ(grace.post("/publish", {{"pick_" + code_of(second), "1"}, {"incomplete", "1"}})->status, 303);
+  EXPECT_TRUE(rows()[0].published && rows()[1].published);
+}
+
 TEST_F(DeskTest, WhatIsTypedOutlivesTheServer) {
   start();
   std::string sheet;

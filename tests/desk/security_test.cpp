@@ -118,7 +118,10 @@ TEST_F(DeskTest, OnlyTheOwnerPublishes) {
   const std::string sheet = eva.next();
   ASSERT_EQ(eva.post(sheet + "/save", filled("5", "ok"))->status, 303);
   EXPECT_FALSE(rows()[0].published || rows()[1].published);
-  EXPECT_EQ(grace.post("/publish")->status, 303);
+  const std::string code = sheet.substr(sheet.rfind('/') + 1);
+  EXPECT_EQ(eva.get("/publish/" + code)->status, 400);
+  EXPECT_EQ(eva.post("/publish", {{"pick_" + code, "1"}})->status, 400);
+  EXPECT_EQ(grace.post("/publish", {{"pick_" + code, "1"}})->status, 303);
   EXPECT_TRUE(rows()[0].published || rows()[1].published);
   EXPECT_EQ(eva.get("/progress")->status, 200);
 }
