@@ -393,7 +393,7 @@ std::string_view description_of(Battery battery) {
     case Battery::kOffset:
       return "plus five";
     case Battery::kFarNegative:
-      return "all below -128";
+      return "with the first below -128";
     case Battery::kHeavyTails:
       return "with heavy tails";
     case Battery::kSignFlip:
@@ -422,9 +422,22 @@ bool battery_applies(const Problem& problem, Battery battery) {
                      [&](const Parameter& parameter) { return battery_applies(parameter, battery); });
 }
 
+namespace {
+
+// The first input that a battery changes, or none (-1).
+int first_varied(const Problem& problem, Battery battery) {
+  for (std::size_t i = 0; i < problem.signature.size(); ++i)
+    if (battery_applies(problem.signature[i], battery)) return static_cast<int>(i);
+  return -1;
+}
+
+}  // namespace
+
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
+  if (battery == Battery::kFarNegative && parameter != first_varied(problem, battery))
+    battery = Battery::kPlain;
   using Answer = Result<std::optional<random::Draw>>;
   return std::visit(Overloaded{
                         [](const InitPermutation&) -> Answer { return std::nullopt; },

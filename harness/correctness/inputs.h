@@ -27,8 +27,9 @@ std::string_view description_of(Battery battery);
 std::optional<Battery> battery_named(std::string_view name);
 
 /// Whether a battery changes this parameter: inputs drawn from a normal distribution, whose domain is every
-/// real number. A uniform range, integers and structured inputs state their domain and stay unchanged; so do
-/// parameters.
+/// real number; far_negative only the first of them, because a product of two, such as an attention's scores,
+/// would leave every format's precision. A uniform range, integers and structured inputs state their domain
+/// and stay unchanged; so do parameters.
 bool battery_applies(const Parameter& parameter, Battery battery);
 /// Whether a battery changes any tensor of the problem and stays within its domain.
 bool battery_applies(const Problem& problem, Battery battery);

@@ -103,6 +103,20 @@ TEST(Battery, EachVariationDoesWhatItSays) {
   EXPECT_EQ(burning, 1);
 }
 
+TEST(Battery, FarNegativeChangesTheFirstInputAlone) {
+  Problem problem = normals();
+  problem.signature.insert(problem.signature.begin() + 1,
+                           test::tensor("z", Role::kInput, DType::kF32, {"n"}));
+  Bytes x(256), z(256), plain(256);
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(64), 9, Battery::kFarNegative, x).has_value());
+  ASSERT_TRUE(fill_tensor(problem, 1, test::n_is(64), 9, Battery::kFarNegative, z).has_value());
+  ASSERT_TRUE(fill_tensor(problem, 1, test::n_is(64), 9, Battery::kPlain, plain).has_value());
+  EXPECT_EQ(z, plain);
+  float value;
+  std::memcpy(&value, x.data(), sizeof value);
+  EXPECT_LE(value, -128);
+}
+
 TEST(Battery, LeavesStatedDomainsAndParametersAlone) {
   const Problem uniform = test::vector_problem(DType::kF32, InitUniform{0, 1});
   EXPECT_EQ(values(uniform, 100, 1), values(uniform, 100, 1, Battery::kOffset));
