@@ -309,6 +309,7 @@ class Maker {
     if (emulated_) {
       table.caption = counts_caption();
       drop_empty_column(table, "Expected");
+      drop_empty_counts(table);
     }
     if (!emulated_) table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
@@ -413,9 +414,16 @@ class Maker {
   }
 
   static void add_labels(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> versions_by_label;  // as they first come up
     for (const Measurement* m : list)
-      for (const std::string& label : m->labels)
-        blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
+      for (const std::string& label : m->labels) {
+        auto known = std::find_if(versions_by_label.begin(), versions_by_label.end(),
+                                  [&](const auto& each) { return each.first == label; });
+        if (known == versions_by_label.end()) known = versions_by_label.insert(known, {label, {}});
+        known->second.push_back(m->version);
+      }
+    for (const auto& [label, versions] : versions_by_label)
+      blocks.emplace_back(NoteBlock{runs_text(versions) + " " + label, Tone::kBad});
   }
 
   std::vector<Block> failures() const {
@@ -613,6 +621,7 @@ class Maker {
     for (const Measurement* m : ledger_.versions("llm")) candidate_row(table, *m, model_of(m->version));
     if (table.rows.empty()) return {NoteBlock{"Neither candidate has a correct kernel yet.", Tone::kMuted}};
     drop_empty_column(table, "With a dirty cache");
+    drop_empty_counts(table);
     std::vector<const Measurement*> shown = ledger_.versions("llm");
     if (human != nullptr) shown.insert(shown.begin(), human);
     table.caption = emulated_ ? counts_caption() : peaks_text(shown);
@@ -626,6 +635,9 @@ class Maker {
   }
 
   // Old records know nothing of the cache's states, and without a GPU nothing is timed.
+  static void drop_empty_counts(TableBlock& table) {
+    for (const TableBlock::Column& column : kCountColumns) drop_empty_column(table, column.title);
+  }
   static void drop_empty_column(TableBlock& table, std::string_view name) {
     const auto column = std::find_if(table.columns.begin(), table.columns.end(),
                                      [&](const auto& each) { return each.title == name; });

@@ -308,6 +308,15 @@ TEST_F(ReportTest, WithoutCountsTheReportSaysHowToGetThem) {
   EXPECT_EQ(count(page, "<svg class=\"plot"), 0);
 }
 
+TEST_F(ReportTest, ALabelOfManyVersionsIsOneNoteAndEmptyColumnsAreLeftOut) {
+  go_emulated();
+  capstone.ledger.explanations.clear();
+  for (Measurement& m : capstone.ledger.human) m.labels = {"similar: to the rung"};
+  const std::string page = html();
+  EXPECT_EQ(count(page, "similar: to the rung"), 1);
+  EXPECT_FALSE(has(page, ">Of the minimum<"));
+}
+
 TEST_F(ReportTest, CountsAtOtherSizesAreNotComparedWithTheRest) {
   go_emulated();
   testing::add_versions(capstone, 8, Where::kEmulated);
