@@ -423,7 +423,7 @@ class Maker {
         known->second.push_back(m->version);
       }
     for (const auto& [label, versions] : versions_by_label)
-      blocks.emplace_back(NoteBlock{runs_text(versions) + " " + label, Tone::kBad});
+      blocks.emplace_back(NoteBlock{runs_text(versions) + ": " + label, Tone::kBad});
   }
 
   std::vector<Block> failures() const {
