@@ -225,7 +225,7 @@ TEST_F(ReportTest, AResultAboveThePeakIsSeenAsOne) {
   capstone.ledger.llm.back().measured->percent_of_peak = 192;
   capstone.ledger.llm.back().labels = {"needs an explanation: less than the data sheet allows"};
   std::string page = html();
-  EXPECT_TRUE(has(page, "attempt-2 needs an explanation: less than the data sheet allows"));
+  EXPECT_TRUE(has(page, "attempt-2: needs an explanation: less than the data sheet allows"));
   EXPECT_TRUE(has(page, "192 % of peak")) << "at the head of the page";
   EXPECT_EQ(count(page, ">attempt-2: 1.88x [1.85, 1.91], FASTER, 192.0 % of peak<"), 4)
       << "at its bar and as a tooltip, on a wide page and on a phone";
