@@ -2,6 +2,9 @@
 """Ten graders mark 300 submissions at once in `capstone serve`, while the gradebook is backed up.
 
     scripts/load_desk.py COHORT NAME [--capstone build/release/bin/capstone] [--count 300] [--graders 10]
+                         [--terminals 0]
+
+With --terminals, so many more mark with `capstone mark --next` at the same time.
 
 Works on a copy of COHORT in a temporary folder, with COUNT copies of its submission NAME. Each grader opens a sheet,
 looks at four views, saves four drafts, gives marks and goes on, with a pause of --pause seconds before each request.
@@ -104,6 +107,25 @@ def backups(capstone, cohort, folder, stop, wrong):
     print(f"{number} backups while marking, each verified")
 
 
+EDITOR = """#!/usr/bin/env python3
+import pathlib, re, sys, time
+sheet = pathlib.Path(sys.argv[1])
+text = re.sub(r"^(\\s*points:).*$", r"\\1 5", sheet.read_text(), flags=re.M)
+time.sleep({pause})
+sheet.write_text(re.sub(r"^(\\s*reason:).*$", r"\\1 {reason}", text, flags=re.M))
+"""
+
+
+def mark_in_a_terminal(capstone, cohort, folder, number, pause, wrong):
+    editor = folder / f"editor{number}"
+    editor.write_text(EDITOR.format(pause=pause, reason=f"terminal {number}"))
+    editor.chmod(0o755)
+    done = subprocess.run([capstone, "mark", "--next", "--cohort", cohort, "--grader", f"t{number}"],
+                          env=os.environ | {"VISUAL": str(editor)}, capture_output=True, text=True)
+    if done.returncode:
+        wrong.append(done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cohort", type=pathlib.Path)
@@ -111,6 +133,7 @@ def main():
     parser.add_argument("--capstone", default="build/release/bin/capstone")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--graders", type=int, default=10)
+    parser.add_argument("--terminals", type=int, default=0)
     parser.add_argument("--pause", type=float, default=0.2, help="before each request [s] (default 0.2)")
     parser.add_argument("--limit", type=float, default=200, help="99th percentile of a page [ms] (default 200)")
     arguments = parser.parse_args()
@@ -121,17 +144,22 @@ def main():
         capstone = str(pathlib.Path(arguments.capstone).resolve())
         tokens = [subprocess.run([capstone, "grader", "add", f"g{i}", "--cohort", cohort], capture_output=True,
                                  text=True, check=True).stdout.strip() for i in range(arguments.graders)]
+        for i in range(arguments.terminals):
+            subprocess.run([capstone, "grader", "add", f"t{i}", "--cohort", cohort], capture_output=True, check=True)
         server = subprocess.Popen([capstone, "serve", cohort, "--port", "0"], stdout=subprocess.PIPE, text=True)
         try:
             port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
             stop, wrong = threading.Event(), []
             backup = threading.Thread(target=backups, args=(capstone, cohort, folder, stop, wrong))
             graders = [Grader(port, token, i, arguments.pause) for i, token in enumerate(tokens)]
+            terminals = [threading.Thread(target=mark_in_a_terminal,
+                                          args=(capstone, cohort, folder, i, arguments.pause, wrong))
+                         for i in range(arguments.terminals)]
             begin = time.perf_counter()
-            for thread in (backup, *graders):
+            for thread in (backup, *graders, *terminals):
                 thread.start()
-            for grader in graders:
-                grader.join()
+            for thread in (*graders, *terminals):
+                thread.join()
             seconds = time.perf_counter() - begin
             busy = [int(text) for text in pathlib.Path(f"/proc/{server.pid}/stat").read_text().split()[13:15]]
             stop.set()
@@ -143,12 +171,20 @@ def main():
             wrong += grader.wrong
         rows = json.loads(subprocess.run([capstone, "gradebook", cohort, "--format", "json"], capture_output=True,
                                          text=True, check=True).stdout)["rows"]
+        author = {f"grader {i}": f"g{i}" for i in range(arguments.graders)}
+        author |= {f"terminal {i}": f"t{i}" for i in range(arguments.terminals)}
+        by_terminals = 0
         for row in rows:
-            reasons = {mark["reason"] for mark in row["marks"].values()}
-            if row["total"] != 20 or len(reasons) != 1:
-                wrong.append(f"{row['name']}: {row['total']} points by {reasons}")
-        if sum(grader.given for grader in graders) != arguments.count:
-            wrong.append(f"{sum(grader.given for grader in graders)} sheets were given")
+            marks = {(mark["reason"], mark["grader"]) for mark in row["marks"].values()}
+            reason, by = next(iter(marks), ("", ""))
+            by_terminals += reason.startswith("terminal")
+            if row["total"] != 20 or len(marks) != 1 or author.get(reason) != by:
+                wrong.append(f"{row['name']}: {row['total']} points by {marks}")
+        given = sum(grader.given for grader in graders)
+        if given + by_terminals != arguments.count:
+            wrong.append(f"{given} sheets were given in the browser, {by_terminals} in terminals")
+        if arguments.terminals:
+            print(f"{given} sheets in the browser, {by_terminals} in {arguments.terminals} terminals")
         times = sorted(sum((grader.times for grader in graders), []))
         at = [times[min(len(times) - 1, int(len(times) * share))][0] for share in (0.5, 0.9, 0.99)]
         busy_ms = 1000 * sum(busy) / os.sysconf("SC_CLK_TCK") / len(times)
