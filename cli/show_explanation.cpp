@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 
 namespace capstone::cli {
 namespace {
@@ -129,10 +130,8 @@ std::string predicted_text(const ModelledFloor& floor, const Terminal& t) {
 }
 
 std::string explanation_text(const Explanation& e, const Terminal& t) {
-  std::vector<std::string> sizes;
-  for (const auto& [symbol, value] : e.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
   std::string text =
-      fmt::format("{} of {} at {}", t.paint(Tone::kBold, e.source), e.problem_id, join(sizes, ", "));
+      fmt::format("{} of {} at {}", t.paint(Tone::kBold, e.source), e.problem_id, sizes_text(e.sizes));
   for (const KernelCounts& kernel : e.kernels) {
     text += fmt::format("\n\n{}: {} {}, {} blocks, {} threads\n", t.paint(Tone::kBold, kernel.kernel),
                         kernel.launches, kernel.launches == 1 ? "launch" : "launches", kernel.blocks,

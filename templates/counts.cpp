@@ -6,16 +6,10 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 
 namespace capstone {
 namespace {
-
-std::string text_of_sizes(const Json& sizes) {
-  std::vector<std::string> parts;
-  if (sizes.is_object())
-    for (const auto& [name, value] : sizes.items()) parts.push_back(fmt::format("{}={}", name, value.dump()));
-  return join(parts, ", ");
-}
 
 // The text that most versions have; empty if there is none.
 std::string most_common(
@@ -31,7 +25,7 @@ std::string most_common(
 VersionCounts::VersionCounts(const LedgerView& ledger) {
   std::map<std::string, std::set<Key>> by_device;
   const Json sizes = ledger.counted_sizes();
-  sizes_ = text_of_sizes(sizes);
+  sizes_ = sizes_text(sizes);
   const auto chosen = [&](const Explanation& e) { return !e.version.empty() && e.sizes == sizes; };
   for (const Explanation& e : ledger.explanations) {
     if (!chosen(e)) continue;

@@ -9,6 +9,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 #include "templates/highlight.h"
 #include "templates/page.h"
 
@@ -85,10 +86,8 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   CAPSTONE_TRY(std::string css, pages.style());
   page.SetValue("CSS", css);
   page.SetValue("TITLE", to_utf8(e.source));
-  std::vector<std::string> sizes;
-  for (const auto& [symbol, value] : e.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
   page.SetValue("PROBLEM", to_utf8(e.problem_id));
-  page.SetValue("SIZES", to_utf8(join(sizes, ", ")));
+  page.SetValue("SIZES", to_utf8(sizes_text(e.sizes)));
   page.SetValue("COST_AT", to_utf8(e.place_of_shares()));
   page.SetValue("MOVED", format_bytes(e.moved_bytes()));
   if (e.compulsory_bytes > 0) {

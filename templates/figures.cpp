@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/reply/prompt.h"
 #include "harness/project/version_source.h"
@@ -170,13 +171,6 @@ std::string runs_text(const std::vector<std::string>& versions) {
       parts.insert(parts.end(), versions.begin() + static_cast<std::ptrdiff_t>(first),
                    versions.begin() + static_cast<std::ptrdiff_t>(next));
   }
-  return join(parts, ", ");
-}
-
-std::string sizes_text(const Json& sizes) {
-  if (!sizes.is_object()) return {};
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : sizes.items()) parts.push_back(fmt::format("{}={}", name, value.dump()));
   return join(parts, ", ");
 }
 
@@ -634,10 +628,10 @@ class Maker {
     return blocks;
   }
 
-  // Old records know nothing of the cache's states, and without a GPU nothing is timed.
   static void drop_empty_counts(TableBlock& table) {
     for (const TableBlock::Column& column : kCountColumns) drop_empty_column(table, column.title);
   }
+  // Old records know nothing of the cache's states, and without a GPU nothing is timed.
   static void drop_empty_column(TableBlock& table, std::string_view name) {
     const auto column = std::find_if(table.columns.begin(), table.columns.end(),
                                      [&](const auto& each) { return each.title == name; });

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/context.h"
+#include "harness/workflows/project_status.h"
 #include "harness/workflows/report.h"
 #include "rubric/worklog.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 Result<ExitCode> check(const Context& context) {
   CAPSTONE_TRY(const auto findings, workflows::review_here(context));
-  CAPSTONE_TRY(const bool report_is_due, workflows::report_is_due(context));
+  CAPSTONE_TRY(const Project project, workflows::project_here(context));
   const Terminal& t = context.terminal;
   const auto grave = std::count_if(findings.begin(), findings.end(),
                                    [](const Finding& f) { return f.severity != Severity::kAdvice; });
@@ -48,7 +49,7 @@ Result<ExitCode> check(const Context& context) {
   if (!grave)
     t.out(fmt::format("{} is missing. next: {}capstone submit",
                       findings.empty() ? "nothing" : "nothing that is graded",
-                      report_is_due ? "capstone report, then " : ""));
+                      workflows::report_is_due(project) ? "capstone report, then " : ""));
   else
     t.out(fmt::format("{} to fix before handing in", grave));
   return code;

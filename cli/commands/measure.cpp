@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/context.h"
+#include "cli/factor.h"
 #include "cli/judge_flags.h"
 #include "cli/shell_word.h"
 #include "cli/show.h"
@@ -27,13 +28,12 @@ struct MeasureArguments {
   MeasureRequest request;
 };
 
-// "1.4", "1.4x", "1.4×"
 Result<std::optional<double>> parse_factor(const std::string& text) {
   if (text.empty()) return std::optional<double>();
+  const std::string number = without_times_sign(text);
   char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string rest = end;
-  if (!(value > 0) || (rest != "" && rest != "x" && rest != "X" && rest != "×"))
+  const double value = std::strtod(number.c_str(), &end);
+  if (!(value > 0) || *end)
     return fail("--expect takes a factor, not \"" + text + "\"", {}, "for example --expect 1.4x");
   return std::optional<double>(value);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/context.h"
+#include "cli/factor.h"
 
 namespace capstone::cli {
 namespace {
@@ -41,10 +42,7 @@ void add_predict(CLI::App& app, Context& context, Action& action) {
   command
       ->add_option("--speedup", request->speedup,
                    "how many times faster than the baseline your kernel will be: 2x")
-      ->transform([](std::string text) {
-        if (text.ends_with('x')) text.pop_back();
-        return text;
-      })
+      ->transform(without_times_sign)
       ->check(CLI::PositiveNumber);
   command->add_option("--because", request->because, "why, with numbers: bytes, FLOPs, peaks");
   add_format(*command, context);

@@ -9,16 +9,15 @@
 #include "cli/context.h"
 #include "cli/show_explanation.h"
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 #include "harness/workflows/explain_kernel.h"
 
 namespace capstone::cli {
 namespace {
 
 std::string headline(const Profile& p, const Terminal& t) {
-  std::vector<std::string> sizes;
-  for (const auto& [symbol, value] : p.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
   std::string text =
-      fmt::format("{} of {} at {}", t.paint(Tone::kBold, p.source), p.problem_id, join(sizes, ", "));
+      fmt::format("{} of {} at {}", t.paint(Tone::kBold, p.source), p.problem_id, sizes_text(p.sizes));
   if (!p.ncu.empty())
     text += fmt::format(
         "\non {}, driver {}, Nsight Compute {}; {}", p.device, p.driver, p.ncu,

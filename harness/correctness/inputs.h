@@ -26,16 +26,17 @@ std::string_view name_of(Battery battery);
 std::string_view description_of(Battery battery);
 std::optional<Battery> battery_named(std::string_view name);
 
-/// Whether a battery changes this parameter: inputs drawn from a normal distribution, whose domain is every
-/// real number; far_negative only the first of them, because a product of two, such as an attention's scores,
-/// would leave every format's precision. A uniform range, integers and structured inputs state their domain
-/// and stay unchanged; so do parameters.
+/// Whether a battery can change this parameter: inputs drawn from a normal distribution, whose domain is
+/// every real number. A uniform range, integers and structured inputs state their domain and stay unchanged;
+/// so do parameters.
 bool battery_applies(const Parameter& parameter, Battery battery);
 /// Whether a battery changes any tensor of the problem and stays within its domain.
 bool battery_applies(const Problem& problem, Battery battery);
 
 /// The draw of one parameter, for a device's fill kernel. Empty for inits that only the host makes
-/// (permutation, offsets, generators of whole numbers: fill on the host and copy).
+/// (permutation, offsets, generators of whole numbers: fill on the host and copy). far_negative changes only
+/// the first input that it can change: a product of two such inputs, as in an attention's scores, would
+/// exceed the precision of every format.
 /// @error an init that its dtype cannot hold, a symmetric matrix that is not square.
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery);

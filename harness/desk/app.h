@@ -39,6 +39,8 @@ class Desk::App {
   void prepare_worklogs(const std::stop_token& stop);
 
   Result<std::optional<Viewer>> viewer_of(const Request& request);
+  /// Reads codes_ again. The lock is held. @return the code of each submission
+  Result<std::map<std::string, std::string>> codes_by_name();
   /// The submission with the code of the path, if this grader may see it. The lock is held.
   Result<std::string> sheet_of(const Request& request, const Viewer& viewer);
   Result<Looked> look_at(const std::string& name, const std::string& code);

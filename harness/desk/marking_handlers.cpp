@@ -96,9 +96,8 @@ Result<void> Desk::App::next(const Request& request, Response& response, const V
   {
     const Lock lock(mutex_);
     CAPSTONE_TRY(name, marking_.claim_next(cohort_.rubric, viewer.grader.name));
-    CAPSTONE_TRY(codes_, marking_.codes());
-    for (const auto& [each, submission] : codes_)
-      if (name && submission == *name) code = each;
+    CAPSTONE_TRY(auto codes, codes_by_name());
+    if (name) code = codes[*name];
   }
   if (!name) tell(request, {"Nothing waits for marks that no one else has open or was assigned.", false});
   redirect(response, name ? "/sheet/" + code : "/");

@@ -36,6 +36,13 @@ Result<std::optional<Viewer>> Desk::App::viewer_of(const Request& request) {
   return Viewer{std::move(*grader), form_token(session)};
 }
 
+Result<std::map<std::string, std::string>> Desk::App::codes_by_name() {
+  CAPSTONE_TRY(codes_, marking_.codes());
+  std::map<std::string, std::string> by_name;
+  for (const auto& [code, name] : codes_) by_name[name] = code;
+  return by_name;
+}
+
 Result<std::string> Desk::App::sheet_of(const Request& request, const Viewer& viewer) {
   const std::string code = request.matches[1];
   if (!codes_.contains(code)) {
@@ -126,16 +133,14 @@ Result<void> Desk::App::list(const Request& request, Response& response, const V
   std::vector<ListRow> rows;
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(codes_, marking_.codes());
+    CAPSTONE_TRY(auto codes, codes_by_name());
     CAPSTONE_TRY(const auto book, cohort_.book.rows(cohort_.rubric));
     CAPSTONE_TRY(const auto assigned, marking_.assignments());
     CAPSTONE_TRY(const auto claims, marking_.claims());
-    std::map<std::string, std::string> by_name;
-    for (const auto& [code, name] : codes_) by_name[name] = code;
     for (const GradebookRow& row : book) {
       if (!sees(viewer, assigned, row.submission)) continue;
       ListRow line;
-      line.code = by_name[row.submission];
+      line.code = codes[row.submission];
       line.shown = options_.show_names ? row.submission + ": " + row.person.name : line.code;
       line.problem = row.problem;
       line.state = row.state;
@@ -236,13 +241,11 @@ Result<void> Desk::App::publishing(const Request& request, Response& response, c
   std::vector<PublishRow> rows;
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(codes_, marking_.codes());
-    std::map<std::string, std::string> by_name;
-    for (const auto& [code, name] : codes_) by_name[name] = code;
+    CAPSTONE_TRY(auto codes, codes_by_name());
     CAPSTONE_TRY(const auto plan, workflows::plan_publication(cohort_, {}));
     for (const workflows::PublicationItem& item : plan) {
       const GradebookRow& row = item.row;
-      rows.push_back({by_name[row.submission], row.submission, row.person.name,
+      rows.push_back({codes[row.submission], row.submission, row.person.name,
                       row.total() ? fmt::format("{:g}", *row.total()) : "partly marked",
                       join(item.warnings, "; "), row.published, item.held_back,
                       rows.empty() || rows.back().submission != row.submission});

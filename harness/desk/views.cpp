@@ -8,6 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/result.h"
+#include "harness/model/sizes_text.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/version_source.h"
 #include "harness/workflows/report.h"
@@ -44,12 +45,6 @@ ListingBlock listing(const Looked& looked, const std::string& title, const Resul
 Result<std::string> no_project(const PageTemplates& templates) {
   return templates.expand(Figure{
       "none", "", {NoteBlock{"There is no project: what was handed in could not be read.", Tone::kBad}}});
-}
-
-std::string sizes_text(const Json& sizes) {
-  std::vector<std::string> parts;
-  for (auto it = sizes.begin(); it != sizes.end(); ++it) parts.push_back(it.key() + "=" + it->dump());
-  return join(parts, ", ");
 }
 
 // The machine's own words hold no name; the place may be in a file that the student named.

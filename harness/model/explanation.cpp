@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "harness/model/fields.h"
+#include "harness/model/sizes_text.h"
 
 namespace capstone {
 namespace {
@@ -102,13 +103,6 @@ ModelledFloor floor_from(const Json& json) {
   return f;
 }
 
-std::string text_of_sizes(const Json& sizes) {
-  std::string text;
-  for (const auto& [symbol, value] : sizes.items())
-    text += (text.empty() ? "" : ", ") + symbol + "=" + value.dump();
-  return text;
-}
-
 }  // namespace
 
 void Traffic::add(const Traffic& other) {
@@ -157,12 +151,10 @@ void to_json(Json& json, const ModelledFloor& f) {
 }
 
 std::string ModelledFloor::place() const {
-  return sizes.empty() ? device : device + " at " + text_of_sizes(sizes);
+  return sizes.empty() ? device : device + " at " + sizes_text(sizes);
 }
 
-std::string Explanation::place_of_shares() const {
-  return text_of_sizes(shares_at.empty() ? sizes : shares_at);
-}
+std::string Explanation::place_of_shares() const { return sizes_text(shares_at.empty() ? sizes : shares_at); }
 
 void to_json(Json& json, const Explanation& e) {
   json = Json{{"candidate", e.candidate},

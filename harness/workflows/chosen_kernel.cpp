@@ -2,9 +2,8 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
-#include "harness/project/lab/lab.h"
-#include "harness/project/lab/progress.h"
 #include "harness/workflows/judge_and_record.h"
+#include "harness/workflows/lab.h"
 #include "harness/workflows/rungs.h"
 
 namespace capstone::workflows {
@@ -31,17 +30,14 @@ Result<ChosenKernel> candidate_of(const Workspace& workspace, const std::string&
 
 Result<Problem> problem_for(const Workspace& workspace, const std::string& named) {
   if (!named.empty()) return find_problem(workspace.resources.problems(), named);
-  if (const auto folder = lab_folder(workspace.cwd)) {
-    CAPSTONE_TRY(const LabProgress progress, read_progress(*folder));
-    CAPSTONE_TRY(const auto labs, load_labs(workspace.resources.reference_kernels()));
-    CAPSTONE_TRY(const Lab lab, find_lab(labs, progress.lab));
-    return find_problem(workspace.resources.problems(), lab.problem());
-  }
-  auto project = project_here(workspace);
-  if (!project)
+  if (auto project = project_here(workspace)) return project->problem;
+  const auto folder = lab_folder(workspace.cwd);
+  if (!folder)
     return fail("which problem does this kernel solve?", {},
                 "give --problem ID (see: capstone problems), or run it inside a project");
-  return project->problem;
+  CAPSTONE_TRY(const LabProgress progress, read_progress(*folder));
+  CAPSTONE_TRY(const Lab lab, lab_called(progress.lab, workspace));
+  return find_problem(workspace.resources.problems(), lab.problem());
 }
 
 // The version under which this very source was measured.

@@ -5,7 +5,7 @@
 
 namespace capstone::workflows {
 
-/// Settings of every server of ours, before it listens.
+/// Applies the settings that every HTTP server of capstone uses. Call it before the server listens.
 inline void apply_common_settings(httplib::Server& server) {
   constexpr std::size_t kThreads = 32;  // a page that listens for news holds one
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

@@ -25,11 +25,6 @@ Result<std::string> rung_of(const Lab& lab, const Workspace& workspace) {
   return read_file(file, 1u << 20);
 }
 
-Result<Lab> lab_called(const std::string& id, const Workspace& workspace) {
-  CAPSTONE_TRY(const auto labs, load_labs(workspace.resources.reference_kernels()));
-  return find_lab(labs, id);
-}
-
 std::string limit_text(const LabLimit& limit) {
   return fmt::format("{} {:g} {}", limit.at_least ? "at least" : "at most", limit.bound, limit.count->name);
 }
@@ -83,6 +78,11 @@ Result<std::vector<CountedLimit>> count_limits(const Lab& lab, const Problem& pr
 }
 
 }  // namespace
+
+Result<Lab> lab_called(const std::string& id, const Workspace& workspace) {
+  CAPSTONE_TRY(const auto labs, load_labs(workspace.resources.reference_kernels()));
+  return find_lab(labs, id);
+}
 
 bool LabVerdict::passed() const {
   return measurement.gate_one == GateOne::kPassed &&

@@ -26,6 +26,9 @@ Result<std::vector<LabStatus>> list_labs(const Workspace& workspace);
 /// @error none; the hint says how to make one.
 Result<std::filesystem::path> lab_folder_here(const Workspace& workspace, const std::string& folder = {});
 
+/// A lab of the installation. @error no such lab (the hint names the nearest).
+Result<Lab> lab_called(const std::string& id, const Workspace& workspace);
+
 struct MadeLab {
   Lab lab;
   std::filesystem::path folder;

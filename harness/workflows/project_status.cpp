@@ -93,12 +93,13 @@ bool newer(const fs::path& file, std::initializer_list<fs::path> than) {
   });
 }
 
+fs::path page_of(const Project& project) { return project.root / "report" / "worklog.html"; }
+
 Assessment report(const Project& project) {
-  const fs::path page = project.root / "report" / "worklog.html";
   std::error_code code;
-  if (!fs::exists(page, code))
+  if (!fs::exists(page_of(project), code))
     return {false, "not rendered yet", "capstone report", "see your worklog with its numbers and plots"};
-  if (!newer(page, {project.worklog(), project.ledger()}))
+  if (report_is_due(project))
     return {false, "older than the worklog or the ledger", "capstone report", "render it again"};
   return {true, "report/worklog.html", {}, {}};
 }
@@ -129,6 +130,10 @@ Assessment submit(const Project& project, const Workspace& workspace) {
 }
 
 }  // namespace
+
+bool report_is_due(const Project& project) {
+  return !newer(page_of(project), {project.worklog(), project.ledger()});
+}
 
 Result<ProjectStatus> project_status(const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, project_here(workspace));

@@ -28,4 +28,8 @@ struct ProjectStatus {
 /// @error no project here
 Result<ProjectStatus> project_status(const Workspace& workspace);
 
+/// Whether the report is missing, or older than the worklog or the ledger, by the files' times. Renders
+/// nothing; state_of_report() compares the texts.
+bool report_is_due(const Project& project);
+
 }  // namespace capstone::workflows

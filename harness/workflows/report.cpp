@@ -67,16 +67,6 @@ Result<std::vector<Finding>> review_here(const Workspace& workspace) {
   return review(project, ledger, parse_worklog(text));
 }
 
-Result<bool> report_is_due(const Workspace& workspace) {
-  CAPSTONE_TRY(const Project project, project_here(workspace));
-  std::error_code code;
-  const auto rendered = fs::last_write_time(project.root / "report" / "worklog.md", code);
-  if (code) return true;
-  for (const fs::path& source : {project.worklog(), project.ledger()})
-    if (const auto written = fs::last_write_time(source, code); !code && written > rendered) return true;
-  return false;
-}
-
 Result<CurrentReport> current_report(const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));

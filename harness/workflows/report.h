@@ -30,10 +30,6 @@ Result<ReportFiles> render_report_here(const Workspace& workspace, std::vector<P
 /// What `check` lists, for the project in the current folder. @error no project; a file cannot be read.
 Result<std::vector<Finding>> review_here(const Workspace& workspace);
 
-/// Whether report/ is missing, or older than worklog.md or the ledger: by the files' times, without rendering.
-/// state_of_report() is exact. @error no project.
-Result<bool> report_is_due(const Workspace& workspace);
-
 struct CurrentReport {
   std::filesystem::path page;  ///< PROJECT/report/worklog.html
   bool rendered = false;       ///< now: it was missing, or showed an older worklog or ledger

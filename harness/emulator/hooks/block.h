@@ -109,7 +109,7 @@ struct Block {
   std::shared_ptr<const Knowledge> fenced;
   std::vector<Doubt> doubts;
   std::vector<Arrival> arrivals[kNamedBarriers];
-  std::string split;  ///< what is said of the first barrier that its threads did not reach together
+  std::string split;  ///< describes the first barrier that only some of its threads reached; empty: none
   MultiplierReads multipliers[kMaxThreads / kWarpGroupSize];
 };
 

@@ -140,8 +140,7 @@ std::string hint_of(const Finding& f) {
                "wgmma.wait_group), then synchronise with the threads that continue";
       if (!f.split.empty())
         return "every thread of a block must reach the same __syncthreads(): move it out of the branch or "
-               "loop "
-               "that only some of them take";
+               "loop that only some of them take";
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work "
                "into two kernels; "
@@ -150,8 +149,7 @@ std::string hint_of(const Finding& f) {
         return "all threads must use an atomic here, or a barrier must stand between";
       if (f.same_warp)
         return "lanes of a warp do not run in lock-step: __syncthreads() between the two, or __syncwarp() "
-               "where "
-               "no other warp touches this memory";
+               "where no other warp touches this memory";
       if (f.before.write && f.now.write)
         return "two threads must not write one element: check the index, or use an atomic";
       return f.before.write

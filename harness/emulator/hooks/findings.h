@@ -37,7 +37,7 @@ struct Finding {
   Party now, before;
   unsigned bytes = 0;
   bool shared = false, same_warp = false;
-  std::string split;  ///< of a race: a barrier that the block's threads did not reach together; or empty
+  std::string split;  ///< of a race: describes a barrier that only some of the block's threads reached
 };
 
 /// Keeps the finding unless there is one of its kind for these two places, or 100 already.

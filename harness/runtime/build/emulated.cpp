@@ -385,9 +385,8 @@ class EmulatedBuild {
     CompilerStep one{.argv = std::move(argv),
                      .cwd = source_folder,
                      .work = fs::absolute(scratch_.path()),
-                     .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter},
-                     // The first verdict needs the fast build alone.
-                     .yields = request_.variant != BuildVariant::kFast};
+                     .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
+    one.yields = request_.variant != BuildVariant::kFast;  // the first verdict needs the fast build alone
     for (const fs::path& folder : request_.include_folders) one.read.push_back(fs::absolute(folder));
     return one;
   }
