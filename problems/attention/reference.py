@@ -26,6 +26,39 @@ class Sdpa(nn.Module):
         return F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
 
 
+class Library_fa3(nn.Module):
+    """The same by FlashAttention-3: its own package, or vLLM's build of it (0.25). Each head is a sequence
+    with one head, so no tensor is transposed."""
+
+    @staticmethod
+    def library():
+        try:
+            import flash_attn_interface
+            return f"FlashAttention-3 {getattr(flash_attn_interface, '__version__', '')}".strip()
+        except ImportError:
+            import vllm.vllm_flash_attn._vllm_fa3_C  # registers torch.ops._vllm_fa3_C
+            return "FlashAttention-3, vLLM's build"
+
+    def __init__(self):
+        super().__init__()
+        try:
+            from flash_attn_interface import flash_attn_func
+            self.own = flash_attn_func
+        except ImportError:
+            self.own = None
+
+    def forward(self, q, k, v):
+        q, k, v = (x[:, :, None] for x in (q, k, v))
+        if self.own:
+            o = self.own(q, k, v, causal=False)
+            return (o[0] if isinstance(o, tuple) else o)[:, :, 0]
+        # No cache, lengths, pages or scales; then scale, causal, no window, no softcap, rotary interleaved, no
+        # schedule, one split, and the rest as by default.
+        scale = q.shape[-1] ** -0.5
+        options = [scale, False, -1, -1, 0.0, True, None, 1, None, 0, None, 1, 0, None]
+        return torch.ops._vllm_fa3_C.fwd(q, k, v, *[None] * 20, *options)[0][:, :, 0]
+
+
 def get_inputs():
     return [torch.randn(h, n, d, dtype=torch.float16) for _ in range(3)]
 

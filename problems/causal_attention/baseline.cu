@@ -48,6 +48,12 @@ __global__ void softmax_rows(const float* __restrict__ scores, __half* __restric
 
 size_t round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+/// How many heads' scores and weights exist at a time: as many as 4 GiB hold, at least one.
+int64_t heads_at_once(int64_t h, int64_t n) {
+  const int64_t fit = (int64_t{4} << 30) / (n * n * static_cast<int64_t>(sizeof(float) + sizeof(__half)));
+  return fit < 1 ? 1 : fit < h ? fit : h;
+}
+
 /// Where scores, weights and the library's own workspace lie.
 struct Places {
   size_t weights, library, bytes;
@@ -166,15 +172,22 @@ extern "C" const char* baseline_label() { return "native eager: three kernels, f
 
 #endif
 
-extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t /*d*/) { return Places(h, n, kLibraryBytes).bytes; }
+extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t /*d*/) {
+  return Places(heads_at_once(h, n), n, kLibraryBytes).bytes;
+}
 
 extern "C" void launch(const __half* q /*[h,n,d]*/, const __half* k /*[h,n,d]*/, const __half* v /*[h,n,d]*/,
                        __half* o /*[h,n,d]*/, int64_t h, int64_t n, int64_t d, void* workspace, cudaStream_t stream) {
-  const Places places(h, n, kLibraryBytes);
+  const int64_t most = heads_at_once(h, n);
+  const Places places(most, n, kLibraryBytes);
   float* scores = static_cast<float*>(workspace);
   __half* weights = reinterpret_cast<__half*>(static_cast<char*>(workspace) + places.weights);
   begin(static_cast<char*>(workspace) + places.library, stream);
-  scores_of(q, k, scores, h, n, d, stream);
-  softmax_rows<<<static_cast<unsigned>(h * n), kThreads, 0, stream>>>(scores, weights, 1 / std::sqrt(static_cast<float>(d)), n);
-  values_of(weights, v, o, h, n, d, stream);
+  for (int64_t first = 0; first < h; first += most) {
+    const int64_t heads = first + most < h ? most : h - first, at = first * n * d;
+    scores_of(q + at, k + at, scores, heads, n, d, stream);
+    softmax_rows<<<static_cast<unsigned>(heads * n), kThreads, 0, stream>>>(scores, weights,
+                                                                            1 / std::sqrt(static_cast<float>(d)), n);
+    values_of(weights, v + at, o + at, heads, n, d, stream);
+  }
 }
