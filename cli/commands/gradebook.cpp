@@ -105,8 +105,10 @@ Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort,
   t.out(fmt::format("{} blind {} for {}{}", copies.assigned, copies.assigned == 1 ? "copy" : "copies",
                     arguments.grader, fewer ? ": they have marked or been given all others" : ""));
   if (copies.assigned)
-    t.out(fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}",
-                      copies.folder.lexically_proximate(context.cwd).string()));
+    t.out(
+        fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}; or mark them in the "
+                    "browser: capstone serve",
+                    copies.folder.lexically_proximate(context.cwd).string()));
   return ExitCode::kDone;
 }
 
@@ -258,7 +260,9 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   granting->add_option("--grader", a->grader, "who grants them (default: your user name)");
   add_cohort_option(*granting, a->cohort);
   auto* assigning = command->add_subcommand(
-      "assign", "make blind copies for a second mentor: without names, suggestions or marks");
+      "assign",
+      "give a second mentor submissions to mark blind, in `serve` or as copies: without names, suggestions "
+      "or marks");
   assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")
       ->check(CLI::Range(1, 10'000));
   assigning->add_option("--grader", a->grader, "the second mentor")->required();

@@ -107,7 +107,7 @@ void Desk::App::answer(const Request& request, Response& response, Handler handl
     return refuse(response, 403, "The form is not of this session. Reload the page.");
   if (auto done = (this->*handler)(request, response, **viewer); !done) {
     const Error& error = done.error();
-    response.status = status_of(error);
+    if (response.status < 400) response.status = status_of(error);  // unless the handler has chosen one
     const std::string text = error.what + (error.where.empty() ? "" : " (" + error.where + ")");
     auto shown = page(templates_, "Error", &**viewer, {{text, true}, {error.hint, true}}, "<main></main>");
     response.set_content(shown ? *shown : text,
@@ -154,6 +154,21 @@ void Desk::App::add_routes() {
   route("POST", CAPSTONE_SHEET "/beat", &App::beat);
   route("POST", CAPSTONE_SHEET "/comment", &App::comment);
 #undef CAPSTONE_SHEET
+  route("GET", "/second", &App::seconds);
+  route("POST", "/second/next", &App::next_second);
+#define CAPSTONE_SECOND "/second/(copy-[0-9a-f]{10})"
+  route("GET", CAPSTONE_SECOND, &App::second_sheet);
+  route("GET", CAPSTONE_SECOND "/worklog", &App::worklog);
+  route("GET", CAPSTONE_SECOND "/source", &App::source);
+  route("GET", CAPSTONE_SECOND "/versions", &App::versions);
+  route("GET", CAPSTONE_SECOND "/model", &App::model);
+  route("GET", CAPSTONE_SECOND "/machine", &App::machine);
+  route("POST", CAPSTONE_SECOND "/draft", &App::draft_second);
+  route("POST", CAPSTONE_SECOND "/save", &App::save_second);
+  route("POST", CAPSTONE_SECOND "/undo", &App::undo_second);
+  route("POST", CAPSTONE_SECOND "/close", &App::close_second);
+  route("POST", CAPSTONE_SECOND "/beat", &App::beat_second);
+#undef CAPSTONE_SECOND
 }
 
 Result<void> Desk::App::bind() {

@@ -41,7 +41,7 @@ Result<std::string> login_body(const PageTemplates& templates) {
 }
 
 Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
-                              const std::vector<ListRow>& rows) {
+                              const std::vector<ListRow>& rows, const std::vector<SecondMarking>& seconds) {
   Dictionary dict("list");
   dict.SetValue("TOKEN", viewer.form_token);
   long waiting = 0;
@@ -60,6 +60,13 @@ Result<std::string> list_body(const PageTemplates& templates, const Viewer& view
   }
   dict.SetIntValue("WAITING", waiting);
   dict.SetIntValue("ALL", static_cast<long>(rows.size()));
+  if (!seconds.empty()) {
+    auto* section = dict.AddSectionDictionary("SECOND");
+    section->SetValue("TOKEN", viewer.form_token);
+    section->SetIntValue("COUNT", static_cast<long>(seconds.size()));
+    for (const SecondMarking& each : seconds)
+      section->AddSectionDictionary("COPY")->SetValue("CODE", each.code);
+  }
   return templates.expand("desk_list.tpl", dict);
 }
 

@@ -39,7 +39,7 @@ struct ListRow {
   bool waits = false;
 };
 Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
-                              const std::vector<ListRow>& rows);
+                              const std::vector<ListRow>& rows, const std::vector<SecondMarking>& seconds);
 
 Result<std::string> items_body(const PageTemplates& templates, const Viewer& viewer, const Rubric& rubric,
                                const std::vector<MarkItem>& items);
@@ -56,7 +56,8 @@ Result<std::string> publish_body(const PageTemplates& templates, const Viewer& v
 
 /// One sheet as a grader sees it.
 struct SheetView {
-  std::string code, shown, problem, state, why, late;
+  std::string code, base, shown, problem, state, why, late;  ///< base: its address
+  bool second = false;                                       ///< for second marks
   GradebookRow row;
   const Rubric* rubric = nullptr;
   Json evidence;  ///< score_sheet.json for mentors, without names if they are hidden

@@ -97,9 +97,17 @@ void add_similar(std::vector<Block>& blocks, const Looked& looked, const fs::pat
   if (!table.rows.empty()) blocks.push_back(table);
 }
 
-void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_t number) {
+void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_t number,
+              const Looked& looked, std::size_t file) {
   auto* line = lines.AddSectionDictionary("LINE");
   line->SetIntValue("NUMBER", static_cast<long>(number));
+  if (looked.second) {
+    line->ShowSection("PLAIN");
+  } else {
+    auto* comment = line->AddSectionDictionary("ADD_COMMENT");
+    comment->SetValue("BASE", looked.base);
+    comment->SetIntValue("FILE", static_cast<long>(file));
+  }
   for (const Highlight& part : parts) {
     auto* span = line->AddSectionDictionary("PART");
     span->SetValue("KIND", part.kind);
@@ -145,12 +153,11 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
   CAPSTONE_TRY(const std::string bytes, read_file(looked.project / files[file], 64u << 20));
   const std::string text = to_utf8(looked.shown(bytes.substr(0, kMaxShown)));
   Dictionary dict("source");
-  dict.SetValue("CODE", looked.code);
   dict.SetIntValue("FILE", static_cast<long>(file));
   dict.SetValue("TOKEN", form_token);
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto* link = dict.AddSectionDictionary("LINK");
-    link->SetValue("CODE", looked.code);
+    link->SetValue("BASE", looked.base);
     link->SetIntValue("FILE", static_cast<long>(i));
     link->SetValue("NAME", to_utf8(looked.shown(files[i])));
     if (i == file) link->ShowSection("HERE");
@@ -168,9 +175,7 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
   if (lines.size() > kMaxLines) lines.resize(kMaxLines);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto* row = dict.AddSectionDictionary("ROW");
-    row->SetValue("CODE", looked.code);
-    row->SetIntValue("FILE", static_cast<long>(file));
-    add_line(*row, lines[i], i + 1);
+    add_line(*row, lines[i], i + 1, looked, file);
     std::string own;
     for (const LineComment& comment : comments) {
       if (comment.file != files[file] || comment.line != static_cast<int>(i + 1)) continue;
@@ -179,9 +184,9 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
       said->SetValue("TEXT", to_utf8(comment.text));
       if (comment.grader == grader) own = comment.text;
     }
-    if (open != static_cast<int>(i + 1)) continue;
+    if (looked.second || open != static_cast<int>(i + 1)) continue;
     auto* form = row->AddSectionDictionary("FORM");
-    form->SetValue("CODE", looked.code);
+    form->SetValue("BASE", looked.base);
     form->SetIntValue("FILE", static_cast<long>(file));
     form->SetIntValue("NUMBER", open);
     form->SetValue("TOKEN", form_token);

@@ -14,10 +14,13 @@ namespace capstone::desk {
 /// A submission that is looked at. The folders are only read.
 struct Looked {
   const workflows::Workspace* workspace;
-  std::string name, code, digest;
-  std::filesystem::path folder;   ///< COHORT/submissions/NAME
-  std::filesystem::path project;  ///< empty: it could not be unpacked
-  std::optional<NameMask> mask;   ///< empty: names are shown
+  std::string name, code;
+  std::string base;  ///< the address of its sheet: "/sheet/CODE" or "/second/CODE"
+  std::string digest;
+  std::filesystem::path folder;    ///< COHORT/submissions/NAME
+  std::filesystem::path project;   ///< empty: it could not be unpacked
+  std::optional<NameMask> mask{};  ///< empty: names are shown
+  bool second = false;             ///< for second marks: no comments
   std::string shown(std::string_view text) const { return mask ? mask->apply(text) : std::string(text); }
 };
 

@@ -9,7 +9,7 @@ if (login && location.hash.length > 1) {
 
 const sheet = document.querySelector("#sheet"), status = document.querySelector("#status");
 if (sheet) {
-  const base = "/sheet/" + sheet.dataset.code, criteria = [...sheet.querySelectorAll(".criterion")];
+  const base = sheet.dataset.base, criteria = [...sheet.querySelectorAll(".criterion")];
   const say = text => { status.textContent = text; };
   const post = (path, body) => fetch(base + path, {method: "POST", body, headers: {"X-Desk": "script"}});
   let timer = 0, dirty = false, saving = Promise.resolve();
