@@ -10,6 +10,7 @@
 
 #include "harness/desk/desk.h"
 #include "harness/desk/guard.h"
+#include "harness/desk/limited_server.h"
 #include "harness/desk/pages.h"
 #include "harness/desk/views.h"
 #include "harness/workflows/cohort.h"
@@ -110,7 +111,7 @@ class Desk::App {
   const workflows::Workspace& workspace_;
   DeskOptions options_;
   PageTemplates templates_;
-  httplib::Server server_;
+  LimitedServer server_;
   /// Guards what follows: SQLite's connection is used by one thread at a time.
   std::mutex mutex_;
   workflows::OpenCohort cohort_;

@@ -12,7 +12,8 @@ namespace capstone::desk {
 namespace {
 
 constexpr std::size_t kMaxBody = 1u << 20;  // [B]; a form of a sheet has a few kilobytes
-constexpr int kPatience = 10;               // [s] for a slow client
+constexpr int kPatience = 10;               // [s] between two bytes of a client
+constexpr std::chrono::seconds kLimit{60};  // for a whole request, and for a whole answer
 
 void refuse(httplib::Response& response, int status, const std::string& text) {
   response.status = status;
@@ -38,6 +39,7 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
     : workspace_(workspace),
       options_(std::move(options)),
       templates_(workspace.resources.templates() / "html"),
+      server_(kLimit),
       cohort_(std::move(cohort)),
       marking_(cohort_.book) {
   options_.names.insert(options_.names.end(), {options_.host, "localhost", "127.0.0.1", "[::1]"});
