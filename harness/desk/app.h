@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/course/gradebook/students.h"
 #include "harness/desk/desk.h"
 #include "harness/desk/guard.h"
 #include "harness/desk/limited_server.h"
@@ -33,6 +34,7 @@ class Desk::App {
   using Lock = std::lock_guard<std::mutex>;
 
   void add_routes();
+  void add_student_routes();
   void serve_file(const char* path, const char* file, const char* type);
   void route(const char* method, const char* pattern, Handler handler);
   void answer(const Request& request, Response& response, Handler handler);
@@ -108,6 +110,14 @@ class Desk::App {
   /// The second marking with the code of the path. @error it does not wait for this grader (status 404).
   Result<SecondMarking> second_of(const Request& request, Response& response, const Viewer& viewer);
 
+  // student_handlers.cpp
+  Result<void> student_page(const Request&, Response&);
+  Result<void> student_verdict(const Request&, Response&);
+  Result<void> student_log_in(const Request&, Response&);
+  Result<void> student_log_out(const Request&, Response&);
+  /// Whose session the request has; empty: none. The lock is held.
+  Result<std::optional<Student>> student_of(const Request& request);
+
   const workflows::Workspace& workspace_;
   DeskOptions options_;
   PageTemplates templates_;
@@ -116,6 +126,7 @@ class Desk::App {
   std::mutex mutex_;
   workflows::OpenCohort cohort_;
   Marking marking_;
+  StudentAccess students_;
   std::map<std::string, std::pair<std::string, std::optional<NameMask>>>
       masks_;                                           ///< by submission, with its digest
   std::map<std::string, std::string> codes_;            ///< submission by code

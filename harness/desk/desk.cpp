@@ -41,7 +41,8 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
       templates_(workspace.resources.templates() / "html"),
       server_(kLimit),
       cohort_(std::move(cohort)),
-      marking_(cohort_.book) {
+      marking_(cohort_.book),
+      students_(cohort_.book) {
   options_.names.insert(options_.names.end(), {options_.host, "localhost", "127.0.0.1", "[::1]"});
   workflows::apply_common_settings(server_);
   server_.set_payload_max_length(kMaxBody);
@@ -56,7 +57,10 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
     return refused(request, response) ? httplib::Server::HandlerResponse::Handled
                                       : httplib::Server::HandlerResponse::Unhandled;
   });
-  add_routes();
+  if (options_.students)
+    add_student_routes();
+  else
+    add_routes();
 }
 
 Desk::App::~App() { server_.stop(); }
@@ -192,7 +196,7 @@ Result<void> Desk::App::bind() {
 
 Result<void> Desk::App::run() {
   std::jthread preparing;
-  if (options_.prepare)
+  if (options_.prepare && !options_.students)
     preparing = std::jthread([this](const std::stop_token& stop) { prepare_worklogs(stop); });
   // Until the server has ended: a stop before it listens has no effect.
   const std::jthread watching([this](const std::stop_token& stop) {
@@ -232,7 +236,11 @@ Result<Desk> Desk::open(const workflows::Workspace& workspace, const std::string
                         DeskOptions options) {
   CAPSTONE_TRY(auto opened, workflows::open_cohort(workspace, cohort));
   CAPSTONE_TRY(const auto graders, Marking(opened.book).graders());
-  if (graders.empty())
+  CAPSTONE_TRY(const bool any_student, StudentAccess(opened.book).any_token());
+  if (options.students && !any_student)
+    return fail("no student can log in yet", opened.folder.string(),
+                "capstone gradebook tokens --out students.csv --cohort " + cohort);
+  if (!options.students && graders.empty())
     return fail("no grader can log in yet", opened.folder.string(),
                 "capstone grader add NAME --owner --cohort " + cohort);
   auto app = std::make_unique<App>(workspace, std::move(opened), std::move(options));

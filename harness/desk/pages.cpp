@@ -40,6 +40,19 @@ Result<std::string> login_body(const PageTemplates& templates) {
   return templates.expand("desk_login.tpl", Dictionary("login"));
 }
 
+Result<std::string> student_login_body(const PageTemplates& templates) {
+  return templates.expand("desk_student_login.tpl", Dictionary("login"));
+}
+
+Result<std::string> student_body(const PageTemplates& templates, const std::string& form_token,
+                                 const std::string& shown, bool verdict) {
+  Dictionary dict("student");
+  dict.SetValue("TOKEN", form_token);
+  dict.SetValue("SHOWN", shown);
+  if (verdict) dict.ShowSection("VERDICT");
+  return templates.expand("desk_student.tpl", dict);
+}
+
 Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
                               const std::vector<ListRow>& rows, const std::vector<SecondMarking>& seconds) {
   Dictionary dict("list");

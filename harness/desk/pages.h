@@ -33,6 +33,10 @@ Result<std::string> page(const PageTemplates& templates, const std::string& titl
                          const std::string& body_class = {});
 
 Result<std::string> login_body(const PageTemplates& templates);
+Result<std::string> student_login_body(const PageTemplates& templates);
+/// @param shown  HTML that this room made. @param verdict  whether there is a verdict.json to take
+Result<std::string> student_body(const PageTemplates& templates, const std::string& form_token,
+                                 const std::string& shown, bool verdict);
 
 struct ListRow {
   std::string code, shown, problem, state, assigned, holder, marked, total;

@@ -48,7 +48,8 @@ Result<std::string> no_project(const PageTemplates& templates) {
 }
 
 // The machine's own words hold no name; the place may be in a file that the student named.
-void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseResult& bad) {
+void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseResult& bad,
+                 const std::string& candidate) {
   FactsBlock facts;
   auto fact = [&](const char* label, const std::string& text) {
     if (!text.empty()) facts.facts.emplace_back(label, Cell{text});
@@ -66,6 +67,7 @@ void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseRes
   }
   fact("Hint", bad.hint);
   fact("Seed", bad.seed);
+  fact("Run it again", "capstone replay verdict.json --who " + candidate);
   blocks.push_back(facts);
 }
 
@@ -116,6 +118,23 @@ void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_
 }
 
 }  // namespace
+
+void add_judged(std::vector<Block>& blocks, const Looked& looked, const SubmissionResult& result) {
+  for (const Measurement& m : result.judged) {
+    blocks.push_back(HeadingBlock{fmt::format(
+        "{} {}: {}{}", m.candidate == "human" ? "By hand" : "The model", m.version, label_of(m.gate_one),
+        m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
+    for (const std::string& label : m.labels) blocks.push_back(NoteBlock{looked.shown(label)});
+    if (!m.build.ok && !m.build.log.empty())
+      blocks.push_back(ListingBlock{"The compiler's output", looked.shown(m.build.log), "", true, true});
+    if (const CaseResult* bad = m.first_failure()) {
+      add_failure(blocks, looked, *bad, m.candidate);
+      if (bad->diagnosis && !bad->diagnosis->map.empty())
+        blocks.push_back(
+            ListingBlock{bad->diagnosis->map_of, join(bad->diagnosis->map, "\n"), "", true, true});
+    }
+  }
+}
 
 Result<std::string> worklog_html(const Looked& looked) {
   if (looked.project.empty()) return fail("there is no project", looked.code, "see what the machine found");
@@ -246,21 +265,7 @@ Result<std::string> machine_body(const PageTemplates& templates, const Looked& l
   if (!result.why.empty() && std::find(findings.begin(), findings.end(), result.why) == findings.end())
     figure.blocks.push_back(NoteBlock{looked.shown(result.why), Tone::kBad});
   add_findings(figure.blocks, looked, result);
-  for (const Measurement& m : result.judged) {
-    figure.blocks.push_back(HeadingBlock{fmt::format(
-        "{} {}: {}{}", m.candidate == "human" ? "By hand" : "The model", m.version, label_of(m.gate_one),
-        m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
-    for (const std::string& label : m.labels) figure.blocks.push_back(NoteBlock{looked.shown(label)});
-    if (!m.build.ok && !m.build.log.empty())
-      figure.blocks.push_back(
-          ListingBlock{"The compiler's output", looked.shown(m.build.log), "", true, true});
-    if (const CaseResult* bad = m.first_failure()) {
-      add_failure(figure.blocks, looked, *bad);
-      if (bad->diagnosis && !bad->diagnosis->map.empty())
-        figure.blocks.push_back(
-            ListingBlock{bad->diagnosis->map_of, join(bad->diagnosis->map, "\n"), "", true, true});
-    }
-  }
+  add_judged(figure.blocks, looked, result);
   add_similar(figure.blocks, looked, cohort);
   return templates.expand(figure);
 }

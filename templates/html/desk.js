@@ -3,7 +3,7 @@
 const login = document.querySelector("#login");
 if (login && location.hash.length > 1) {
   login.elements.secret.value = location.hash.slice(1);
-  history.replaceState(null, "", "/login");
+  history.replaceState(null, "", location.pathname);
   login.submit();
 }
 

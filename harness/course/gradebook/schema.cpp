@@ -11,7 +11,7 @@ namespace {
 // One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
 // `ruling`, `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says
 // which attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token`
-// and `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by
+// and `secret` are SHA-256 of what the grader or student holds. The column `items` lists ids of `item`, separated by
 // spaces. `given_mark` leaves out the marks of others that a changed item made again: they are no judgement of
 // the grader who changed it. `blind` is a second marking; `beat` is when a browser last had it open.
 constexpr std::array kSteps{
@@ -80,6 +80,15 @@ CREATE VIEW given_mark AS SELECT * FROM mark m WHERE m.items = '' OR NOT EXISTS 
   AND o.grader <> m.grader AND o.items = m.items AND o.own_points IS m.own_points AND o.own_reason IS m.own_reason);
 ALTER TABLE blind ADD COLUMN beat INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE draft ADD COLUMN second INTEGER NOT NULL DEFAULT 0;
+)",
+    R"(
+CREATE TABLE student_token (token TEXT PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), person TEXT NOT NULL,
+  time TEXT NOT NULL, UNIQUE (submission, person));
+CREATE TABLE student_session (secret TEXT PRIMARY KEY, token TEXT NOT NULL REFERENCES student_token(token) ON DELETE CASCADE,
+  time TEXT NOT NULL);
+CREATE TABLE published_comment (publication INTEGER NOT NULL REFERENCES publication(id), submission TEXT NOT NULL,
+  file TEXT NOT NULL, line INTEGER NOT NULL, text TEXT NOT NULL, grader TEXT NOT NULL);
+CREATE INDEX published_comment_of ON published_comment (submission);
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {
