@@ -11,6 +11,7 @@
 #include "cli/show_grades.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/agreement.h"
 #include "harness/course/gradebook/backup.h"
 #include "harness/course/gradebook/find_submission.h"
 #include "harness/course/gradebook/lateness.h"
@@ -28,6 +29,7 @@ struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
   double days = 0, least = 40;
   int count = 5;
+  bool withdraw = false;
   std::string folder = "graded", out, roster;
   std::vector<std::string> progress;
 };
@@ -109,6 +111,15 @@ Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort,
         fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}; or mark them in the "
                     "browser: capstone serve",
                     copies.folder.lexically_proximate(context.cwd).string()));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> withdraw_copies(const Context& context, const OpenCohort& cohort,
+                                 const std::string& grader) {
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(const int withdrawn, agreement.withdraw(grader));
+  context.terminal.out(
+      fmt::format("{} second markings taken back from {}; what has second marks stays", withdrawn, grader));
   return ExitCode::kDone;
 }
 
@@ -266,6 +277,8 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")
       ->check(CLI::Range(1, 10'000));
   assigning->add_option("--grader", a->grader, "the second mentor")->required();
+  assigning->add_flag("--withdraw", a->withdraw,
+                      "instead, take back what this mentor has not given second marks for");
   assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
   add_cohort_option(*assigning, a->cohort);
   auto* merging =
@@ -298,7 +311,9 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
       if (verifying->parsed()) return verify(context, *a);
       if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
         CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
-        if (assigning->parsed()) return assign_copies(context, cohort, *a);
+        if (assigning->parsed())
+          return a->withdraw ? withdraw_copies(context, cohort, a->grader)
+                             : assign_copies(context, cohort, *a);
         if (merging->parsed()) return merge_copies(context, cohort, a->folder);
         return agreeing->parsed() ? show_agreement(context, cohort)
                                   : compare_kernels(context, cohort, a->least);

@@ -178,6 +178,18 @@ TEST_F(SecondTest, AGraderNeverMarksTheirOwnSheetTwice) {
   EXPECT_EQ(eva.next().find("/sheet/"), 0u);
 }
 
+TEST_F(SecondTest, WhatWasAssignedByMistakeIsTakenBack) {
+  start();
+  assign("eva", 2);
+  Browser eva(port(), eva_);
+  EXPECT_EQ(eva.next(), "/") << "a second marking is not offered as a first one";
+  const std::string copy = eva.post("/second/next")->get_header_value("Location");
+  ASSERT_EQ(eva.post(copy + "/save", filled("5", "given"))->status, 303);
+  EXPECT_EQ(GraderAgreement::open(folder_ / "graded")->withdraw("eva"), 1) << "what has marks stays";
+  EXPECT_EQ(eva.post("/second/next")->get_header_value("Location"), "/");
+  EXPECT_EQ(eva.next().find("/sheet/"), 0u);
+}
+
 // An item that grace changes gives eva's marks again in the name of grace: that is no judgement of grace's.
 TEST_F(SecondTest, AChangedItemMakesNoOneAFirstGrader) {
   start();

@@ -144,6 +144,19 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
   return copies;
 }
 
+Result<int> GraderAgreement::withdraw(const std::string& grader) {
+  CAPSTONE_TRY(
+      Statement end,
+      database_->prepare("DELETE FROM blind WHERE grader=? AND NOT EXISTS (SELECT 1 FROM second_mark "
+                         "m WHERE m.submission = blind.submission AND m.grader = blind.grader) "
+                         "RETURNING 1"));
+  end.bind(grader);
+  for (int withdrawn = 0;; ++withdrawn) {
+    CAPSTONE_TRY(const bool row, end.step());
+    if (!row) return withdrawn;
+  }
+}
+
 Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::string& code) const {
   CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
   CAPSTONE_TRY(bool row, known.bind(code).step());
