@@ -8,6 +8,7 @@
 #include "cli/judge_flags.h"
 #include "harness/base/text.h"
 #include "harness/workflows/publish.h"
+#include "harness/workflows/student_tokens.h"
 #include "templates/cohort_pages.h"
 
 namespace capstone::cli {
@@ -17,6 +18,7 @@ struct PublishingArguments {
   std::string cohort = "graded", grader, name, reason, archive;
   std::vector<std::string> names;
   workflows::PublicationRequest request;
+  workflows::StudentTokensRequest tokens;
   bool preview = false;
 
   std::string by(const Context& context) const { return grader.empty() ? context.user : grader; }
@@ -74,6 +76,24 @@ Result<ExitCode> publish(const Context& context, PublishingArguments arguments) 
   return ExitCode::kDone;
 }
 
+Result<ExitCode> make_tokens(const Context& context, const PublishingArguments& arguments) {
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
+  workflows::StudentTokensRequest request = arguments.tokens;
+  request.names = arguments.names;
+  request.by = arguments.by(context);
+  while (request.url.ends_with('/')) request.url.pop_back();
+  CAPSTONE_TRY(const std::size_t people, workflows::write_student_tokens(context, cohort, request));
+  const Terminal& t = context.terminal;
+  if (people == 0) {
+    t.out("everyone has a token already; --again replaces them");
+    return ExitCode::kDone;
+  }
+  t.out(fmt::format("{}: the addresses of {} {}", (context.cwd / request.out).string(), people,
+                    people == 1 ? "person" : "people"));
+  t.say("send each person their own line only; then: capstone serve --students");
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> choose(const Context& context, const PublishingArguments& arguments) {
   CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(const auto dropped, workflows::choose_submission(cohort, arguments.name, arguments.archive,
@@ -100,7 +120,7 @@ Result<ExitCode> drop(const Context& context, const PublishingArguments& argumen
 }  // namespace
 
 bool chose_publishing(const CLI::App& gradebook) {
-  for (const char* name : {"publish", "choose", "drop"})
+  for (const char* name : {"publish", "tokens", "choose", "drop"})
     if (gradebook.got_subcommand(name)) return true;
   return false;
 }
@@ -115,6 +135,18 @@ void add_publishing(CLI::App& gradebook, Context& context, Action& action) {
                        "also where criteria are not marked, or marks are for an earlier version");
   publishing->callback([&context, &action, a] { action = [&context, a] { return publish(context, *a); }; });
 
+  auto* tokens = gradebook.add_subcommand(
+      "tokens", "make the addresses with which students see what was published in `serve --students`");
+  tokens->add_option("names", a->names, "these submissions only (default: all)");
+  tokens
+      ->add_option("--out", a->tokens.out,
+                   "a new CSV with name,id,email,submission,url; the gradebook keeps only digests")
+      ->required();
+  tokens->add_option("--url", a->tokens.url,
+                     "where students reach the server (default http://127.0.0.1:8040)");
+  tokens->add_flag("--again", a->tokens.again, "also for people who have a token: it is replaced");
+  tokens->callback([&context, &action, a] { action = [&context, a] { return make_tokens(context, *a); }; });
+
   auto* choosing =
       gradebook.add_subcommand("choose", "of several submissions of one person, let this one count");
   choosing->add_option("name", a->name, "the submission that counts")->required();
@@ -128,7 +160,7 @@ void add_publishing(CLI::App& gradebook, Context& context, Action& action) {
 
   for (CLI::App* sub : {choosing, dropping})
     sub->add_option("--reason", a->reason, "kept in the history")->required();
-  for (CLI::App* sub : {publishing, choosing, dropping}) {
+  for (CLI::App* sub : {publishing, tokens, choosing, dropping}) {
     add_cohort_option(*sub, a->cohort);
     sub->add_option("--grader", a->grader, "who decides (default: your user name)");
   }

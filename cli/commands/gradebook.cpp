@@ -11,6 +11,7 @@
 #include "cli/show_grades.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/agreement.h"
 #include "harness/course/gradebook/backup.h"
 #include "harness/course/gradebook/find_submission.h"
 #include "harness/course/gradebook/lateness.h"
@@ -28,6 +29,7 @@ struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
   double days = 0, least = 40;
   int count = 5;
+  bool withdraw = false;
   std::string folder = "graded", out, roster;
   std::vector<std::string> progress;
 };
@@ -105,8 +107,19 @@ Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort,
   t.out(fmt::format("{} blind {} for {}{}", copies.assigned, copies.assigned == 1 ? "copy" : "copies",
                     arguments.grader, fewer ? ": they have marked or been given all others" : ""));
   if (copies.assigned)
-    t.out(fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}",
-                      copies.folder.lexically_proximate(context.cwd).string()));
+    t.out(
+        fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}; or mark them in the "
+                    "browser: capstone serve",
+                    copies.folder.lexically_proximate(context.cwd).string()));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> withdraw_copies(const Context& context, const OpenCohort& cohort,
+                                 const std::string& grader) {
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(const int withdrawn, agreement.withdraw(grader));
+  context.terminal.out(
+      fmt::format("{} second markings taken back from {}; what has second marks stays", withdrawn, grader));
   return ExitCode::kDone;
 }
 
@@ -258,10 +271,14 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   granting->add_option("--grader", a->grader, "who grants them (default: your user name)");
   add_cohort_option(*granting, a->cohort);
   auto* assigning = command->add_subcommand(
-      "assign", "make blind copies for a second mentor: without names, suggestions or marks");
+      "assign",
+      "give a second mentor submissions to mark blind, in `serve` or as copies: without names, suggestions "
+      "or marks");
   assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")
       ->check(CLI::Range(1, 10'000));
   assigning->add_option("--grader", a->grader, "the second mentor")->required();
+  assigning->add_flag("--withdraw", a->withdraw,
+                      "instead, take back what this mentor has not given second marks for");
   assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
   add_cohort_option(*assigning, a->cohort);
   auto* merging =
@@ -294,7 +311,9 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
       if (verifying->parsed()) return verify(context, *a);
       if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
         CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
-        if (assigning->parsed()) return assign_copies(context, cohort, *a);
+        if (assigning->parsed())
+          return a->withdraw ? withdraw_copies(context, cohort, a->grader)
+                             : assign_copies(context, cohort, *a);
         if (merging->parsed()) return merge_copies(context, cohort, a->folder);
         return agreeing->parsed() ? show_agreement(context, cohort)
                                   : compare_kernels(context, cohort, a->least);

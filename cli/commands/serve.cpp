@@ -18,8 +18,10 @@ struct ServeArguments {
 Result<ExitCode> serve(const Context& context, const ServeArguments& arguments) {
   CAPSTONE_TRY(desk::Desk opened, desk::Desk::open(context, arguments.cohort, arguments.desk));
   const Terminal& t = context.terminal;
-  t.out(fmt::format("http://{}:{}/login", arguments.desk.host, opened.port()));
-  t.say("log in with a token of `capstone grader add`; Ctrl-C ends the server");
+  const bool students = arguments.desk.students;
+  t.out(fmt::format("http://{}:{}/{}", arguments.desk.host, opened.port(), students ? "student" : "login"));
+  t.say(students ? "students log in with the addresses of `capstone gradebook tokens`; Ctrl-C ends the server"
+                 : "log in with a token of `capstone grader add`; Ctrl-C ends the server");
   if (arguments.desk.host != "127.0.0.1" && arguments.desk.host != "localhost")
     t.say(
         "note: tokens and marks cross the network unencrypted: put a proxy with TLS in front, or use an ssh "
@@ -41,8 +43,13 @@ void add_serve(CLI::App& app, Context& context, Action& action) {
       ->check(CLI::Range(0, 65535));
   command->add_option("--name", a->desk.names,
                       "a host name under which browsers reach it, for example behind a proxy");
-  command->add_flag("--names", a->desk.show_names,
-                    "show the students' names (default: codes, and texts without names)");
+  auto* names = command->add_flag("--names", a->desk.show_names,
+                                  "show the students' names (default: codes, and texts without names)");
+  command
+      ->add_flag("--students", a->desk.students,
+                 "serve students instead: each sees, with a token of `gradebook tokens`, what was published "
+                 "for them, and no page of the graders exists")
+      ->excludes(names);
   command->callback([&context, &action, a] { action = [&context, a] { return serve(context, *a); }; });
 }
 

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
+#include "harness/course/gradebook/students.h"
 #include "harness/desk/desk.h"
 #include "harness/desk/guard.h"
+#include "harness/desk/limited_server.h"
 #include "harness/desk/pages.h"
 #include "harness/desk/views.h"
 #include "harness/workflows/cohort.h"
@@ -31,6 +34,7 @@ class Desk::App {
   using Lock = std::lock_guard<std::mutex>;
 
   void add_routes();
+  void add_student_routes();
   void serve_file(const char* path, const char* file, const char* type);
   void route(const char* method, const char* pattern, Handler handler);
   void answer(const Request& request, Response& response, Handler handler);
@@ -44,8 +48,11 @@ class Desk::App {
   /// The submission with the code of the path, if this grader may see it. The lock is held.
   Result<std::string> sheet_of(const Request& request, const Viewer& viewer);
   Result<Looked> look_at(const std::string& name, const std::string& code);
-  /// As sheet_of() and look_at(); takes the lock.
-  Result<Looked> looked_at(const Request& request, const Viewer& viewer);
+  /// Without the author's name, also where names are shown. The lock is held.
+  Result<Looked> look_at_second(const SecondMarking& marking);
+  Result<void> add_mask(Looked& looked);
+  /// What the path names, a sheet or a second marking; takes the lock.
+  Result<Looked> looked_at(const Request& request, Response& response, const Viewer& viewer);
   /// A page, with the notices that wait for this session.
   Result<void> show(const Request& request, Response& response, const Viewer& viewer,
                     const std::string& title, const Result<std::string>& body,
@@ -82,16 +89,44 @@ class Desk::App {
   Result<void> publish(const Request&, Response&, const Viewer&);
   Result<void> show_sheet(const Request&, Response&, const Viewer&, std::vector<Notice> notices);
   Result<GradebookRow> row_of(const std::string& name);
-  Result<void> keep_drafts(const Request&, const Viewer&, const std::string& name, const GradebookRow& row);
+  /// @param marks  the present marks of this round
+  Result<void> keep_drafts(const Request&, const Viewer&, const std::string& name,
+                           const std::vector<std::optional<Mark>>& marks, Round round);
+
+  // second_handlers.cpp
+  Result<void> seconds(const Request&, Response&, const Viewer&);
+  Result<void> second_sheet(const Request&, Response&, const Viewer&);
+  Result<void> next_second(const Request&, Response&, const Viewer&);
+  Result<void> draft_second(const Request&, Response&, const Viewer&);
+  Result<void> save_second(const Request&, Response&, const Viewer&);
+  Result<void> undo_second(const Request&, Response&, const Viewer&);
+  Result<void> close_second(const Request&, Response&, const Viewer&);
+  Result<void> beat_second(const Request&, Response&, const Viewer&);
+  Result<void> show_second(const Request&, Response&, const Viewer&, std::vector<Notice> notices);
+  /// The second markings that wait for this grader. The lock is held, here and below.
+  Result<std::vector<SecondMarking>> seconds_of(const Viewer& viewer);
+  /// The submissions whose first marks this grader must not see yet.
+  Result<std::set<std::string>> blind_to(const Viewer& viewer);
+  /// The second marking with the code of the path. @error it does not wait for this grader (status 404).
+  Result<SecondMarking> second_of(const Request& request, Response& response, const Viewer& viewer);
+
+  // student_handlers.cpp
+  Result<void> student_page(const Request&, Response&);
+  Result<void> student_verdict(const Request&, Response&);
+  Result<void> student_log_in(const Request&, Response&);
+  Result<void> student_log_out(const Request&, Response&);
+  /// Whose session the request has; empty: none. The lock is held.
+  Result<std::optional<Student>> student_of(const Request& request);
 
   const workflows::Workspace& workspace_;
   DeskOptions options_;
   PageTemplates templates_;
-  httplib::Server server_;
+  LimitedServer server_;
   /// Guards what follows: SQLite's connection is used by one thread at a time.
   std::mutex mutex_;
   workflows::OpenCohort cohort_;
   Marking marking_;
+  StudentAccess students_;
   std::map<std::string, std::pair<std::string, std::optional<NameMask>>>
       masks_;                                           ///< by submission, with its digest
   std::map<std::string, std::string> codes_;            ///< submission by code
@@ -101,6 +136,7 @@ class Desk::App {
 /// A field of a form; line ends are LF. Empty: it was not sent.
 std::string field(const httplib::Request& request, const std::string& name);
 void redirect(httplib::Response& response, const std::string& to);
+void mask_evidence(Json& evidence, const NameMask& mask);
 std::string session_of(const httplib::Request& request);
 
 }  // namespace capstone::desk

@@ -12,7 +12,8 @@ namespace capstone::desk {
 namespace {
 
 constexpr std::size_t kMaxBody = 1u << 20;  // [B]; a form of a sheet has a few kilobytes
-constexpr int kPatience = 10;               // [s] for a slow client
+constexpr int kPatience = 10;               // [s] between two bytes of a client
+constexpr std::chrono::seconds kLimit{60};  // for a whole request, and for a whole answer
 
 void refuse(httplib::Response& response, int status, const std::string& text) {
   response.status = status;
@@ -38,8 +39,10 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
     : workspace_(workspace),
       options_(std::move(options)),
       templates_(workspace.resources.templates() / "html"),
+      server_(kLimit),
       cohort_(std::move(cohort)),
-      marking_(cohort_.book) {
+      marking_(cohort_.book),
+      students_(cohort_.book) {
   options_.names.insert(options_.names.end(), {options_.host, "localhost", "127.0.0.1", "[::1]"});
   workflows::apply_common_settings(server_);
   server_.set_payload_max_length(kMaxBody);
@@ -54,7 +57,10 @@ Desk::App::App(const workflows::Workspace& workspace, workflows::OpenCohort coho
     return refused(request, response) ? httplib::Server::HandlerResponse::Handled
                                       : httplib::Server::HandlerResponse::Unhandled;
   });
-  add_routes();
+  if (options_.students)
+    add_student_routes();
+  else
+    add_routes();
 }
 
 Desk::App::~App() { server_.stop(); }
@@ -107,7 +113,7 @@ void Desk::App::answer(const Request& request, Response& response, Handler handl
     return refuse(response, 403, "The form is not of this session. Reload the page.");
   if (auto done = (this->*handler)(request, response, **viewer); !done) {
     const Error& error = done.error();
-    response.status = status_of(error);
+    if (response.status < 400) response.status = status_of(error);  // unless the handler has chosen one
     const std::string text = error.what + (error.where.empty() ? "" : " (" + error.where + ")");
     auto shown = page(templates_, "Error", &**viewer, {{text, true}, {error.hint, true}}, "<main></main>");
     response.set_content(shown ? *shown : text,
@@ -154,6 +160,21 @@ void Desk::App::add_routes() {
   route("POST", CAPSTONE_SHEET "/beat", &App::beat);
   route("POST", CAPSTONE_SHEET "/comment", &App::comment);
 #undef CAPSTONE_SHEET
+  route("GET", "/second", &App::seconds);
+  route("POST", "/second/next", &App::next_second);
+#define CAPSTONE_SECOND "/second/(copy-[0-9a-f]{10})"
+  route("GET", CAPSTONE_SECOND, &App::second_sheet);
+  route("GET", CAPSTONE_SECOND "/worklog", &App::worklog);
+  route("GET", CAPSTONE_SECOND "/source", &App::source);
+  route("GET", CAPSTONE_SECOND "/versions", &App::versions);
+  route("GET", CAPSTONE_SECOND "/model", &App::model);
+  route("GET", CAPSTONE_SECOND "/machine", &App::machine);
+  route("POST", CAPSTONE_SECOND "/draft", &App::draft_second);
+  route("POST", CAPSTONE_SECOND "/save", &App::save_second);
+  route("POST", CAPSTONE_SECOND "/undo", &App::undo_second);
+  route("POST", CAPSTONE_SECOND "/close", &App::close_second);
+  route("POST", CAPSTONE_SECOND "/beat", &App::beat_second);
+#undef CAPSTONE_SECOND
 }
 
 Result<void> Desk::App::bind() {
@@ -175,7 +196,7 @@ Result<void> Desk::App::bind() {
 
 Result<void> Desk::App::run() {
   std::jthread preparing;
-  if (options_.prepare)
+  if (options_.prepare && !options_.students)
     preparing = std::jthread([this](const std::stop_token& stop) { prepare_worklogs(stop); });
   // Until the server has ended: a stop before it listens has no effect.
   const std::jthread watching([this](const std::stop_token& stop) {
@@ -215,7 +236,11 @@ Result<Desk> Desk::open(const workflows::Workspace& workspace, const std::string
                         DeskOptions options) {
   CAPSTONE_TRY(auto opened, workflows::open_cohort(workspace, cohort));
   CAPSTONE_TRY(const auto graders, Marking(opened.book).graders());
-  if (graders.empty())
+  CAPSTONE_TRY(const bool any_student, StudentAccess(opened.book).any_token());
+  if (options.students && !any_student)
+    return fail("no student can log in yet", opened.folder.string(),
+                "capstone gradebook tokens --out students.csv --cohort " + cohort);
+  if (!options.students && graders.empty())
     return fail("no grader can log in yet", opened.folder.string(),
                 "capstone grader add NAME --owner --cohort " + cohort);
   auto app = std::make_unique<App>(workspace, std::move(opened), std::move(options));

@@ -15,12 +15,15 @@ struct DeskOptions {
       names;                ///< host names under which browsers reach it, besides the address and localhost
   bool show_names = false;  ///< false: graders see codes, and texts without the authors' names
   bool prepare = true;      ///< renders the worklogs in the background
+  /// Serves what was published, to students with a token; no page of the graders.
+  bool students = false;
 };
 
 /// One process serves one cohort. All access to the gradebook goes through one connection.
 class Desk {
  public:
-  /// Opens the cohort and the port. @error no gradebook; no grader was added; the port is in use.
+  /// Opens the cohort and the port. @error no gradebook; no grader was added, or no student has a token; the
+  /// port is in use.
   static Result<Desk> open(const workflows::Workspace& workspace, const std::string& cohort,
                            DeskOptions options);
   Desk(Desk&&) noexcept;

@@ -21,11 +21,11 @@ bool is_same_origin(std::string_view origin, std::string_view host) {
   return false;
 }
 
-std::string session_in(std::string_view cookie_header) {
+std::string session_in(std::string_view cookie_header, std::string_view name) {
   for (const std::string& part : split(std::string(cookie_header), ';')) {
     const std::string_view cookie = trim(part);
     const std::size_t at = cookie.find('=');
-    if (at != std::string_view::npos && cookie.substr(0, at) == kCookie)
+    if (at != std::string_view::npos && cookie.substr(0, at) == name)
       return std::string(cookie.substr(at + 1));
   }
   return {};

@@ -18,8 +18,8 @@ bool is_our_host(std::string_view host, const std::vector<std::string>& names, i
 /// header.
 bool is_same_origin(std::string_view origin, std::string_view host);
 
-/// The value of our cookie in a `Cookie` header; empty: none.
-std::string session_in(std::string_view cookie_header);
+/// The value of a cookie of ours in a `Cookie` header; empty: none.
+std::string session_in(std::string_view cookie_header, std::string_view name = kCookie);
 
 /// What every form of a session carries. It follows from the session's secret, which other sites do not know.
 std::string form_token(const std::string& session);

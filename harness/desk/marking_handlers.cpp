@@ -42,6 +42,8 @@ Draft draft_in(const httplib::Request& request, const std::string& criterion) {
   return draft;
 }
 
+}  // namespace
+
 void mask_evidence(Json& evidence, const NameMask& mask) {
   if (!evidence.contains("criteria")) return;
   for (Json& criterion : evidence["criteria"])
@@ -49,8 +51,6 @@ void mask_evidence(Json& evidence, const NameMask& mask) {
       for (Json& found : criterion["evidence"])
         if (found.is_object()) found["found"] = mask.apply(found.value("found", ""));
 }
-
-}  // namespace
 
 Result<GradebookRow> Desk::App::row_of(const std::string& name) {
   CAPSTONE_TRY(auto rows, cohort_.book.rows(cohort_.rubric, name));
@@ -62,6 +62,7 @@ Result<void> Desk::App::show_sheet(const Request& request, Response& response, c
                                    std::vector<Notice> notices) {
   SheetView view;
   view.code = request.matches[1];
+  view.base = "/sheet/" + view.code;
   std::optional<NameMask> mask;
   std::string name;
   {
@@ -93,27 +94,34 @@ Result<void> Desk::App::sheet(const Request& request, Response& response, const 
 Result<void> Desk::App::next(const Request& request, Response& response, const Viewer& viewer) {
   std::optional<std::string> name;
   std::string code;
+  std::size_t seconds = 0;
   {
     const Lock lock(mutex_);
     CAPSTONE_TRY(name, marking_.claim_next(cohort_.rubric, viewer.grader.name));
+    CAPSTONE_TRY(const auto waiting, seconds_of(viewer));
+    seconds = waiting.size();
     CAPSTONE_TRY(auto codes, codes_by_name());
     if (name) code = codes[*name];
   }
-  if (!name) tell(request, {"Nothing waits for marks that no one else has open or was assigned.", false});
+  if (!name) {
+    std::string text = "Nothing waits for marks that no one else has open or was assigned.";
+    if (seconds) text += fmt::format(" Second markings to do: {}.", seconds);
+    tell(request, {text, false});
+  }
   redirect(response, name ? "/sheet/" + code : "/");
   return {};
 }
 
 // What equals the present mark is no draft, unless it replaces one.
 Result<void> Desk::App::keep_drafts(const Request& request, const Viewer& viewer, const std::string& name,
-                                    const GradebookRow& row) {
-  CAPSTONE_TRY(const auto present, marking_.drafts(name, viewer.grader.name));
+                                    const std::vector<std::optional<Mark>>& marks, Round round) {
+  CAPSTONE_TRY(const auto present, marking_.drafts(name, viewer.grader.name, round));
   for (std::size_t i = 0; i < cohort_.rubric.criteria.size(); ++i) {
     const std::string& id = cohort_.rubric.criteria[i].id;
     if (!request.has_file("reason_" + id)) continue;
     const Draft typed = draft_in(request, id);
-    if (!same(typed, draft_shown(present, id, row.marks[i])))
-      CAPSTONE_CHECK(marking_.keep_draft(name, viewer.grader.name, typed));
+    if (!same(typed, draft_shown(present, id, marks[i])))
+      CAPSTONE_CHECK(marking_.keep_draft(name, viewer.grader.name, typed, round));
   }
   return {};
 }
@@ -122,7 +130,7 @@ Result<void> Desk::App::keep_draft(const Request& request, Response& response, c
   const Lock lock(mutex_);
   CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
   CAPSTONE_TRY(const GradebookRow row, row_of(name));
-  CAPSTONE_CHECK(keep_drafts(request, viewer, name, row));
+  CAPSTONE_CHECK(keep_drafts(request, viewer, name, row.marks, Round::kFirst));
   response.set_content("{\"saved\":true}", "application/json");
   return {};
 }
@@ -135,7 +143,7 @@ Result<void> Desk::App::save(const Request& request, Response& response, const V
     const Lock lock(mutex_);
     CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
     CAPSTONE_TRY(const GradebookRow row, row_of(name));
-    CAPSTONE_CHECK(keep_drafts(request, viewer, name, row));
+    CAPSTONE_CHECK(keep_drafts(request, viewer, name, row.marks, Round::kFirst));
     CAPSTONE_TRY(const auto held, marking_.claim(name, me));
     if (held)
       notices.push_back(
@@ -192,7 +200,7 @@ Result<void> Desk::App::undo(const Request& request, Response& response, const V
     const Lock lock(mutex_);
     CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
     CAPSTONE_TRY(const GradebookRow row, row_of(name));
-    CAPSTONE_CHECK(keep_drafts(request, viewer, name, row));
+    CAPSTONE_CHECK(keep_drafts(request, viewer, name, row.marks, Round::kFirst));
     CAPSTONE_TRY(done, marking_.undo(name, viewer.grader.name));
   }
   if (!done) tell(request, {"There is nothing to undo. Marks that were given stay in the history.", false});
@@ -212,7 +220,7 @@ Result<void> Desk::App::close(const Request& request, Response& response, const 
   const Lock lock(mutex_);
   CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
   CAPSTONE_TRY(const GradebookRow row, row_of(name));
-  CAPSTONE_CHECK(keep_drafts(request, viewer, name, row));
+  CAPSTONE_CHECK(keep_drafts(request, viewer, name, row.marks, Round::kFirst));
   CAPSTONE_CHECK(marking_.release(name, viewer.grader.name));
   redirect(response, "/");
   return {};
@@ -235,7 +243,7 @@ Result<void> Desk::App::comment(const Request& request, Response& response, cons
   const auto files = files_of(looked);
   if (file >= files.size()) return fail("there is no such file", looked.code, "choose one of the list");
   CAPSTONE_CHECK(marking_.comment(name, {files[file], line, field(request, "text"), viewer.grader.name, {}}));
-  redirect(response, fmt::format("/sheet/{}/source?file={}#L{}", looked.code, file, line));
+  redirect(response, fmt::format("{}/source?file={}#L{}", looked.base, file, line));
   return {};
 }
 

@@ -54,29 +54,57 @@ Result<std::string> Desk::App::sheet_of(const Request& request, const Viewer& vi
     CAPSTONE_TRY(const auto assigned, marking_.assignments());
     seen = sees(viewer, assigned, found->second);
   }
-  // The same answer for both, so that no one learns which codes exist.
+  if (seen) {
+    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
+    seen = !hidden.contains(found->second);
+  }
+  // The same answer for all, so that no one learns which codes exist.
   if (!seen) return fail("you have no sheet " + code, {}, "choose one of the list");
   return found->second;
 }
 
 Result<Looked> Desk::App::look_at(const std::string& name, const std::string& code) {
-  CAPSTONE_TRY(const auto rows, cohort_.book.rows(cohort_.rubric, name));
-  Looked looked{&workspace_, name, code, {}, cohort_.folder_of(name), cohort_.project_of(name), {}};
-  if (!rows.empty()) looked.digest = rows.front().digest;
-  if (options_.show_names) return looked;
-  // Reading every summary takes milliseconds: a mask is made once for each version.
-  auto& [digest, mask] = masks_[name];
-  if (!mask || digest != looked.digest) {
-    CAPSTONE_TRY(const auto summaries, cohort_.book.summaries());
-    digest = looked.digest;
-    mask = workflows::mask_of(name, rows, summaries);
-  }
-  looked.mask = mask;
+  Looked looked{
+      &workspace_, name, code, "/sheet/" + code, {}, cohort_.folder_of(name), cohort_.project_of(name)};
+  CAPSTONE_CHECK(add_mask(looked));
+  if (options_.show_names) looked.mask.reset();
   return looked;
 }
 
-Result<Looked> Desk::App::looked_at(const Request& request, const Viewer& viewer) {
+Result<Looked> Desk::App::look_at_second(const SecondMarking& marking) {
+  const std::string& name = marking.submission;
+  Looked looked{&workspace_,
+                name,
+                marking.code,
+                "/second/" + marking.code,
+                {},
+                cohort_.folder_of(name),
+                cohort_.project_of(name)};
+  looked.second = true;
+  CAPSTONE_CHECK(add_mask(looked));
+  return looked;
+}
+
+Result<void> Desk::App::add_mask(Looked& looked) {
+  CAPSTONE_TRY(const auto rows, cohort_.book.rows(cohort_.rubric, looked.name));
+  if (!rows.empty()) looked.digest = rows.front().digest;
+  // Reading every summary takes milliseconds: a mask is made once for each version.
+  auto& [digest, mask] = masks_[looked.name];
+  if (!mask || digest != looked.digest) {
+    CAPSTONE_TRY(const auto summaries, cohort_.book.summaries());
+    digest = looked.digest;
+    mask = workflows::mask_of(looked.name, rows, summaries);
+  }
+  looked.mask = mask;
+  return {};
+}
+
+Result<Looked> Desk::App::looked_at(const Request& request, Response& response, const Viewer& viewer) {
   const Lock lock(mutex_);
+  if (request.path.starts_with("/second/")) {
+    CAPSTONE_TRY(const SecondMarking marking, second_of(request, response, viewer));
+    return look_at_second(marking);
+  }
   CAPSTONE_TRY(const std::string name, sheet_of(request, viewer));
   return look_at(name, request.matches[1]);
 }
@@ -131,14 +159,17 @@ Result<void> Desk::App::log_out(const Request& request, Response& response, cons
 
 Result<void> Desk::App::list(const Request& request, Response& response, const Viewer& viewer) {
   std::vector<ListRow> rows;
+  std::vector<SecondMarking> seconds;
   {
     const Lock lock(mutex_);
     CAPSTONE_TRY(auto codes, codes_by_name());
     CAPSTONE_TRY(const auto book, cohort_.book.rows(cohort_.rubric));
     CAPSTONE_TRY(const auto assigned, marking_.assignments());
     CAPSTONE_TRY(const auto claims, marking_.claims());
+    CAPSTONE_TRY(seconds, seconds_of(viewer));
+    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
     for (const GradebookRow& row : book) {
-      if (!sees(viewer, assigned, row.submission)) continue;
+      if (!sees(viewer, assigned, row.submission) || hidden.contains(row.submission)) continue;
       ListRow line;
       line.code = codes[row.submission];
       line.shown = options_.show_names ? row.submission + ": " + row.person.name : line.code;
@@ -158,11 +189,11 @@ Result<void> Desk::App::list(const Request& request, Response& response, const V
   if (!options_.show_names)
     std::stable_sort(rows.begin(), rows.end(),
                      [](const ListRow& a, const ListRow& b) { return a.code < b.code; });
-  return show(request, response, viewer, "Sheets", list_body(templates_, viewer, rows));
+  return show(request, response, viewer, "Sheets", list_body(templates_, viewer, rows, seconds));
 }
 
 Result<void> Desk::App::worklog(const Request& request, Response& response, const Viewer& viewer) {
-  CAPSTONE_TRY(const Looked looked, looked_at(request, viewer));
+  CAPSTONE_TRY(const Looked looked, looked_at(request, response, viewer));
   auto html = worklog_html(looked);
   if (!html) return show_view(response, html);
   response.set_content(*html, "text/html; charset=utf-8");
@@ -171,9 +202,9 @@ Result<void> Desk::App::worklog(const Request& request, Response& response, cons
 }
 
 Result<void> Desk::App::source(const Request& request, Response& response, const Viewer& viewer) {
-  CAPSTONE_TRY(const Looked looked, looked_at(request, viewer));
+  CAPSTONE_TRY(const Looked looked, looked_at(request, response, viewer));
   std::vector<LineComment> comments;
-  {
+  if (!looked.second) {
     const Lock lock(mutex_);
     CAPSTONE_TRY(comments, marking_.comments(looked.name));
   }
@@ -184,17 +215,17 @@ Result<void> Desk::App::source(const Request& request, Response& response, const
 }
 
 Result<void> Desk::App::versions(const Request& request, Response& response, const Viewer& viewer) {
-  CAPSTONE_TRY(const Looked looked, looked_at(request, viewer));
+  CAPSTONE_TRY(const Looked looked, looked_at(request, response, viewer));
   return show_view(response, versions_body(templates_, looked));
 }
 
 Result<void> Desk::App::model(const Request& request, Response& response, const Viewer& viewer) {
-  CAPSTONE_TRY(const Looked looked, looked_at(request, viewer));
+  CAPSTONE_TRY(const Looked looked, looked_at(request, response, viewer));
   return show_view(response, model_body(templates_, looked));
 }
 
 Result<void> Desk::App::machine(const Request& request, Response& response, const Viewer& viewer) {
-  CAPSTONE_TRY(const Looked looked, looked_at(request, viewer));
+  CAPSTONE_TRY(const Looked looked, looked_at(request, response, viewer));
   return show_view(response, machine_body(templates_, looked, cohort_.folder));
 }
 
@@ -212,14 +243,28 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
   {
     const Lock lock(mutex_);
     CAPSTONE_TRY(const auto graders, workflows::marking_progress(cohort_));
-    TableBlock table{
-        "Who is how far",
-        {{"Grader"}, {"Assigned", true}, {"Of these open", true}, {"Marked", true}, {"Has a sheet open"}},
-        {}};
-    for (const auto& each : graders)
+    TableBlock table{"Who is how far",
+                     {{"Grader"},
+                      {"Assigned", true},
+                      {"Of these open", true},
+                      {"Marked", true},
+                      {"Second marks given"},
+                      {"Has a sheet open"}},
+                     {}};
+    CAPSTONE_TRY(const auto seconds, marking_.second_markings(cohort_.rubric));
+    for (const auto& each : graders) {
+      int given = 0, all = 0;
+      bool open = !each.open_sheet.empty();
+      for (const SecondMarking& second : seconds) {
+        if (second.grader != each.grader || !(second.done() || second.waits())) continue;
+        ++all;
+        given += second.done();
+        open |= second.open;
+      }
       table.rows.push_back({Cell{each.grader}, Cell{std::to_string(each.assigned)},
                             Cell{std::to_string(each.assigned_open)}, Cell{std::to_string(each.marked)},
-                            Cell{each.open_sheet.empty() ? "" : "yes"}});
+                            Cell{all ? fmt::format("{} of {}", given, all) : ""}, Cell{open ? "yes" : ""}});
+    }
     figure.blocks.push_back(table);
     CAPSTONE_TRY(const auto second, workflows::agreement_in(cohort_));
     TableBlock agreement{"Agreement of two graders (kappa: 1 is full agreement, 0 is chance)",
@@ -229,7 +274,9 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
       agreement.rows.push_back({Cell{each.criterion}, Cell{std::to_string(each.pairs)},
                                 Cell{each.pairs ? fmt::format("{:+.1f}", each.mean_difference) : ""},
                                 Cell{each.kappa ? fmt::format("{:.2f}", *each.kappa) : ""}});
-    if (second.pairs) figure.blocks.push_back(agreement);
+    // With few pairs, a difference tells a first mark to those who have yet to give a second one.
+    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
+    if (second.pairs && hidden.empty()) figure.blocks.push_back(agreement);
   }
   auto body = templates_.expand(figure);
   if (body) body = "<main>" + *body + "</main>";
@@ -243,10 +290,13 @@ Result<void> Desk::App::publishing(const Request& request, Response& response, c
     const Lock lock(mutex_);
     CAPSTONE_TRY(auto codes, codes_by_name());
     CAPSTONE_TRY(const auto plan, workflows::plan_publication(cohort_, {}));
+    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
     for (const workflows::PublicationItem& item : plan) {
       const GradebookRow& row = item.row;
       rows.push_back({codes[row.submission], row.submission, row.person.name,
-                      row.total() ? fmt::format("{:g}", *row.total()) : "partly marked",
+                      hidden.contains(row.submission) ? "hidden until your second marks are given"
+                      : row.total()                   ? fmt::format("{:g}", *row.total())
+                                                      : "partly marked",
                       join(item.warnings, "; "), row.published, item.held_back,
                       rows.empty() || rows.back().submission != row.submission});
     }

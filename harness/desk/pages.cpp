@@ -40,8 +40,21 @@ Result<std::string> login_body(const PageTemplates& templates) {
   return templates.expand("desk_login.tpl", Dictionary("login"));
 }
 
+Result<std::string> student_login_body(const PageTemplates& templates) {
+  return templates.expand("desk_student_login.tpl", Dictionary("login"));
+}
+
+Result<std::string> student_body(const PageTemplates& templates, const std::string& form_token,
+                                 const std::string& shown, bool verdict) {
+  Dictionary dict("student");
+  dict.SetValue("TOKEN", form_token);
+  dict.SetValue("SHOWN", shown);
+  if (verdict) dict.ShowSection("VERDICT");
+  return templates.expand("desk_student.tpl", dict);
+}
+
 Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
-                              const std::vector<ListRow>& rows) {
+                              const std::vector<ListRow>& rows, const std::vector<SecondMarking>& seconds) {
   Dictionary dict("list");
   dict.SetValue("TOKEN", viewer.form_token);
   long waiting = 0;
@@ -60,6 +73,13 @@ Result<std::string> list_body(const PageTemplates& templates, const Viewer& view
   }
   dict.SetIntValue("WAITING", waiting);
   dict.SetIntValue("ALL", static_cast<long>(rows.size()));
+  if (!seconds.empty()) {
+    auto* section = dict.AddSectionDictionary("SECOND");
+    section->SetValue("TOKEN", viewer.form_token);
+    section->SetIntValue("COUNT", static_cast<long>(seconds.size()));
+    for (const SecondMarking& each : seconds)
+      section->AddSectionDictionary("COPY")->SetValue("CODE", each.code);
+  }
   return templates.expand("desk_list.tpl", dict);
 }
 

@@ -33,13 +33,17 @@ Result<std::string> page(const PageTemplates& templates, const std::string& titl
                          const std::string& body_class = {});
 
 Result<std::string> login_body(const PageTemplates& templates);
+Result<std::string> student_login_body(const PageTemplates& templates);
+/// @param shown  HTML that this room made. @param verdict  whether there is a verdict.json to take
+Result<std::string> student_body(const PageTemplates& templates, const std::string& form_token,
+                                 const std::string& shown, bool verdict);
 
 struct ListRow {
   std::string code, shown, problem, state, assigned, holder, marked, total;
   bool waits = false;
 };
 Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
-                              const std::vector<ListRow>& rows);
+                              const std::vector<ListRow>& rows, const std::vector<SecondMarking>& seconds);
 
 Result<std::string> items_body(const PageTemplates& templates, const Viewer& viewer, const Rubric& rubric,
                                const std::vector<MarkItem>& items);
@@ -56,7 +60,8 @@ Result<std::string> publish_body(const PageTemplates& templates, const Viewer& v
 
 /// One sheet as a grader sees it.
 struct SheetView {
-  std::string code, shown, problem, state, why, late;
+  std::string code, base, shown, problem, state, why, late;  ///< base: its address
+  bool second = false;                                       ///< for second marks
   GradebookRow row;
   const Rubric* rubric = nullptr;
   Json evidence;  ///< score_sheet.json for mentors, without names if they are hidden

@@ -94,18 +94,19 @@ Draft draft_shown(const std::map<std::string, Draft>& drafts, const std::string&
 
 Result<std::string> sheet_body(const PageTemplates& templates, const Viewer& viewer, const SheetView& sheet) {
   Dictionary dict("sheet");
-  dict.SetValue("CODE", sheet.code);
+  dict.SetValue("BASE", sheet.base);
   dict.SetValue("SHOWN", to_utf8(sheet.shown));
   dict.SetValue("PROBLEM", to_utf8(sheet.problem));
   dict.SetValue("STATE", sheet.state);
   dict.SetValue("TOKEN", viewer.form_token);
+  dict.ShowSection(sheet.second ? "SECOND" : "FIRST");
   dict.SetValueAndShowSection("TEXT", to_utf8(sheet.why), "WHY");
   dict.SetValueAndShowSection("TEXT", to_utf8(sheet.late), "LATE");
   if (sheet.held) {
     auto* held = dict.AddSectionDictionary("HELD");
     held->SetValue("GRADER", to_utf8(sheet.held->grader));
     held->SetValue("SINCE", sheet.held->since.size() >= 16 ? sheet.held->since.substr(11, 5) : "");
-    held->SetValue("CODE", sheet.code);
+    held->SetValue("BASE", sheet.base);
     held->SetValue("TOKEN", viewer.form_token);
   }
   for (std::size_t i = 0; i < sheet.rubric->criteria.size(); ++i)

@@ -48,7 +48,8 @@ Result<std::string> no_project(const PageTemplates& templates) {
 }
 
 // The machine's own words hold no name; the place may be in a file that the student named.
-void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseResult& bad) {
+void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseResult& bad,
+                 const std::string& candidate) {
   FactsBlock facts;
   auto fact = [&](const char* label, const std::string& text) {
     if (!text.empty()) facts.facts.emplace_back(label, Cell{text});
@@ -66,6 +67,7 @@ void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseRes
   }
   fact("Hint", bad.hint);
   fact("Seed", bad.seed);
+  fact("Run it again", "capstone replay verdict.json --who " + candidate);
   blocks.push_back(facts);
 }
 
@@ -97,9 +99,17 @@ void add_similar(std::vector<Block>& blocks, const Looked& looked, const fs::pat
   if (!table.rows.empty()) blocks.push_back(table);
 }
 
-void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_t number) {
+void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_t number,
+              const Looked& looked, std::size_t file) {
   auto* line = lines.AddSectionDictionary("LINE");
   line->SetIntValue("NUMBER", static_cast<long>(number));
+  if (looked.second) {
+    line->ShowSection("PLAIN");
+  } else {
+    auto* comment = line->AddSectionDictionary("ADD_COMMENT");
+    comment->SetValue("BASE", looked.base);
+    comment->SetIntValue("FILE", static_cast<long>(file));
+  }
   for (const Highlight& part : parts) {
     auto* span = line->AddSectionDictionary("PART");
     span->SetValue("KIND", part.kind);
@@ -108,6 +118,23 @@ void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_
 }
 
 }  // namespace
+
+void add_judged(std::vector<Block>& blocks, const Looked& looked, const SubmissionResult& result) {
+  for (const Measurement& m : result.judged) {
+    blocks.push_back(HeadingBlock{fmt::format(
+        "{} {}: {}{}", m.candidate == "human" ? "By hand" : "The model", m.version, label_of(m.gate_one),
+        m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
+    for (const std::string& label : m.labels) blocks.push_back(NoteBlock{looked.shown(label)});
+    if (!m.build.ok && !m.build.log.empty())
+      blocks.push_back(ListingBlock{"The compiler's output", looked.shown(m.build.log), "", true, true});
+    if (const CaseResult* bad = m.first_failure()) {
+      add_failure(blocks, looked, *bad, m.candidate);
+      if (bad->diagnosis && !bad->diagnosis->map.empty())
+        blocks.push_back(
+            ListingBlock{bad->diagnosis->map_of, join(bad->diagnosis->map, "\n"), "", true, true});
+    }
+  }
+}
 
 Result<std::string> worklog_html(const Looked& looked) {
   if (looked.project.empty()) return fail("there is no project", looked.code, "see what the machine found");
@@ -145,12 +172,11 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
   CAPSTONE_TRY(const std::string bytes, read_file(looked.project / files[file], 64u << 20));
   const std::string text = to_utf8(looked.shown(bytes.substr(0, kMaxShown)));
   Dictionary dict("source");
-  dict.SetValue("CODE", looked.code);
   dict.SetIntValue("FILE", static_cast<long>(file));
   dict.SetValue("TOKEN", form_token);
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto* link = dict.AddSectionDictionary("LINK");
-    link->SetValue("CODE", looked.code);
+    link->SetValue("BASE", looked.base);
     link->SetIntValue("FILE", static_cast<long>(i));
     link->SetValue("NAME", to_utf8(looked.shown(files[i])));
     if (i == file) link->ShowSection("HERE");
@@ -168,9 +194,7 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
   if (lines.size() > kMaxLines) lines.resize(kMaxLines);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto* row = dict.AddSectionDictionary("ROW");
-    row->SetValue("CODE", looked.code);
-    row->SetIntValue("FILE", static_cast<long>(file));
-    add_line(*row, lines[i], i + 1);
+    add_line(*row, lines[i], i + 1, looked, file);
     std::string own;
     for (const LineComment& comment : comments) {
       if (comment.file != files[file] || comment.line != static_cast<int>(i + 1)) continue;
@@ -179,9 +203,9 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
       said->SetValue("TEXT", to_utf8(comment.text));
       if (comment.grader == grader) own = comment.text;
     }
-    if (open != static_cast<int>(i + 1)) continue;
+    if (looked.second || open != static_cast<int>(i + 1)) continue;
     auto* form = row->AddSectionDictionary("FORM");
-    form->SetValue("CODE", looked.code);
+    form->SetValue("BASE", looked.base);
     form->SetIntValue("FILE", static_cast<long>(file));
     form->SetIntValue("NUMBER", open);
     form->SetValue("TOKEN", form_token);
@@ -241,21 +265,7 @@ Result<std::string> machine_body(const PageTemplates& templates, const Looked& l
   if (!result.why.empty() && std::find(findings.begin(), findings.end(), result.why) == findings.end())
     figure.blocks.push_back(NoteBlock{looked.shown(result.why), Tone::kBad});
   add_findings(figure.blocks, looked, result);
-  for (const Measurement& m : result.judged) {
-    figure.blocks.push_back(HeadingBlock{fmt::format(
-        "{} {}: {}{}", m.candidate == "human" ? "By hand" : "The model", m.version, label_of(m.gate_one),
-        m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
-    for (const std::string& label : m.labels) figure.blocks.push_back(NoteBlock{looked.shown(label)});
-    if (!m.build.ok && !m.build.log.empty())
-      figure.blocks.push_back(
-          ListingBlock{"The compiler's output", looked.shown(m.build.log), "", true, true});
-    if (const CaseResult* bad = m.first_failure()) {
-      add_failure(figure.blocks, looked, *bad);
-      if (bad->diagnosis && !bad->diagnosis->map.empty())
-        figure.blocks.push_back(
-            ListingBlock{bad->diagnosis->map_of, join(bad->diagnosis->map, "\n"), "", true, true});
-    }
-  }
+  add_judged(figure.blocks, looked, result);
   add_similar(figure.blocks, looked, cohort);
   return templates.expand(figure);
 }

@@ -6,6 +6,7 @@
 
 #include "harness/course/gradebook/blind.h"
 #include "harness/course/gradebook/marking.h"
+#include "harness/course/result.h"
 #include "harness/workflows/cohort.h"
 #include "templates/page.h"
 
@@ -13,11 +14,14 @@ namespace capstone::desk {
 
 /// A submission that is looked at. The folders are only read.
 struct Looked {
-  const workflows::Workspace* workspace;
-  std::string name, code, digest;
-  std::filesystem::path folder;   ///< COHORT/submissions/NAME
-  std::filesystem::path project;  ///< empty: it could not be unpacked
-  std::optional<NameMask> mask;   ///< empty: names are shown
+  const workflows::Workspace* workspace = nullptr;
+  std::string name, code;
+  std::string base;  ///< the address of its sheet: "/sheet/CODE" or "/second/CODE"
+  std::string digest;
+  std::filesystem::path folder;    ///< COHORT/submissions/NAME
+  std::filesystem::path project;   ///< empty: it could not be unpacked
+  std::optional<NameMask> mask{};  ///< empty: names are shown
+  bool second = false;             ///< for second marks: no comments
   std::string shown(std::string_view text) const { return mask ? mask->apply(text) : std::string(text); }
 };
 
@@ -38,7 +42,9 @@ Result<std::string> source_body(const PageTemplates& templates, const Looked& lo
 Result<std::string> versions_body(const PageTemplates& templates, const Looked& looked);
 /// The attempts of the model: prompt, reply, code.
 Result<std::string> model_body(const PageTemplates& templates, const Looked& looked);
-/// Verdicts, the first mismatch, findings, shared code. @param cohort  the folder with similarity.json
+/// What was judged: verdicts, the first mismatch and the command that repeats it.
+void add_judged(std::vector<Block>& blocks, const Looked& looked, const SubmissionResult& result);
+/// The same, with findings, shared code. @param cohort  the folder with similarity.json
 Result<std::string> machine_body(const PageTemplates& templates, const Looked& looked,
                                  const std::filesystem::path& cohort);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "harness/base/files.h"
+#include "harness/course/gradebook/marking.h"
+#include "templates/page.h"
 
 namespace capstone::workflows {
 NameMask mask_of(const std::string& submission, const std::vector<GradebookRow>& rows,
@@ -11,6 +13,7 @@ NameMask mask_of(const std::string& submission, const std::vector<GradebookRow>&
   for (const GradebookRow& row : rows)
     if (row.submission == submission) people.push_back(row.person);
   std::vector<std::string> also{submission};
+  for (const Person& person : people) also.push_back(escape_html(person.name));  // as it stands in a page
   if (auto summary = summaries.find(submission); summary != summaries.end()) {
     const Origin& origin = summary->second.origin;
     also.insert(also.end(), {origin.person, origin.id, origin.email});
@@ -23,6 +26,12 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(Comments comments, cohort.comments());
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
+  // In the browser, a second marking is seen only by the grader whose name it has.
+  CAPSTONE_TRY(const auto graders, Marking(cohort.book).graders());
+  if (!graders.empty() &&
+      std::none_of(graders.begin(), graders.end(), [&](const Grader& one) { return one.name == grader; }))
+    return fail("no grader is called '" + grader + "'", {},
+                "`capstone grader list` lists them; or capstone grader add NAME");
   CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
   CAPSTONE_TRY(auto copies, agreement.assign(count, grader));
   BlindCopies made;

@@ -20,7 +20,9 @@ struct BlindCopies {
   std::vector<std::filesystem::path> sheets;  ///< the marks.yaml of each copy
   std::size_t assigned = 0;                   ///< may be fewer than requested: the mentor has seen the others
 };
-/// Writes blind copies for a second mentor below `out` (empty: COHORT/blind/GRADER).
+/// Assigns submissions to a second mentor, and writes blind copies of them below `out` (empty:
+/// COHORT/blind/GRADER). The mentor can also mark them in `serve`.
+/// @error graders were added, and `grader` is none of them.
 Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& cohort, int count,
                                         const std::string& grader, const std::string& out);
 

@@ -3,13 +3,13 @@
 const login = document.querySelector("#login");
 if (login && location.hash.length > 1) {
   login.elements.secret.value = location.hash.slice(1);
-  history.replaceState(null, "", "/login");
+  history.replaceState(null, "", location.pathname);
   login.submit();
 }
 
 const sheet = document.querySelector("#sheet"), status = document.querySelector("#status");
 if (sheet) {
-  const base = "/sheet/" + sheet.dataset.code, criteria = [...sheet.querySelectorAll(".criterion")];
+  const base = sheet.dataset.base, criteria = [...sheet.querySelectorAll(".criterion")];
   const say = text => { status.textContent = text; };
   const post = (path, body) => fetch(base + path, {method: "POST", body, headers: {"X-Desk": "script"}});
   let timer = 0, dirty = false, saving = Promise.resolve();

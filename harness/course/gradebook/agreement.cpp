@@ -10,6 +10,7 @@
 #include "harness/base/text.h"
 #include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/schema.h"
+#include "harness/course/gradebook/second_marks.h"
 
 namespace capstone {
 
@@ -106,15 +107,15 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
   std::vector<Choice> choices;
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   {
-    CAPSTONE_TRY(Statement open,
-                 database_->prepare(
-                     "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) "
-                     "FROM submission s WHERE s.state NOT IN ('failed', 'missing', 'found') "
-                     "AND coalesce((SELECT r.kind FROM ruling r WHERE r.submission = s.name AND r.kind IN "
-                     "('dropped', 'restored') ORDER BY r.id DESC LIMIT 1), '') <> 'dropped' "
-                     "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?) "
-                     "AND NOT EXISTS (SELECT 1 FROM mark m WHERE m.submission = s.name AND m.grader = ?)"));
-    open.bind(grader).bind(grader);
+    CAPSTONE_TRY(
+        Statement open,
+        database_->prepare(fmt::format(
+            "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) "
+            "FROM submission s WHERE {} AND {} IS NOT ?1 "
+            "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?1) "
+            "AND NOT EXISTS (SELECT 1 FROM given_mark m WHERE m.submission = s.name AND m.grader = ?1)",
+            detail::kCanBeMarkedTwice, detail::kFirstGrader)));
+    open.bind(grader);
     for (;;) {
       CAPSTONE_TRY(bool row, open.step());
       if (!row) break;
@@ -143,6 +144,19 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
   return copies;
 }
 
+Result<int> GraderAgreement::withdraw(const std::string& grader) {
+  CAPSTONE_TRY(
+      Statement end,
+      database_->prepare("DELETE FROM blind WHERE grader=? AND NOT EXISTS (SELECT 1 FROM second_mark "
+                         "m WHERE m.submission = blind.submission AND m.grader = blind.grader) "
+                         "RETURNING 1"));
+  end.bind(grader);
+  for (int withdrawn = 0;; ++withdrawn) {
+    CAPSTONE_TRY(const bool row, end.step());
+    if (!row) return withdrawn;
+  }
+}
+
 Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::string& code) const {
   CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
   CAPSTONE_TRY(bool row, known.bind(code).step());
@@ -154,38 +168,7 @@ Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::
 
 Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
-  int added = 0;
-  for (const Mark& mark : marks) {
-    const Criterion* criterion = criterion_of(rubric, mark.criterion);
-    if (!criterion)
-      return fail("no criterion '" + mark.criterion + "'", mark.submission,
-                  "keep the criteria of the original sheet");
-    if (!(mark.points >= 0 && mark.points <= criterion->weight))
-      return fail(fmt::format("{:g} points for {} are out of range", mark.points, mark.criterion),
-                  mark.submission, fmt::format("give 0 to {}", criterion->weight));
-    if (trim(mark.reason).empty())
-      return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
-                  "give a reason: the two graders compare reasons later");
-    CAPSTONE_TRY(
-        Statement last,
-        database_->prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = "
-                           "second_mark.submission) FROM second_mark "
-                           "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
-    CAPSTONE_TRY(bool there, last.bind(mark.submission).bind(mark.criterion).bind(mark.grader).step());
-    if (there && last.number(0) == mark.points && last.text(1) == mark.reason && last.integer(2)) continue;
-    CAPSTONE_TRY(Statement add,
-                 database_->prepare("INSERT INTO second_mark (submission, criterion, points, reason, grader, "
-                                    "time, digest) SELECT ?,?,?,?,?,?, digest FROM submission WHERE name=?"));
-    CAPSTONE_CHECK(add.bind(mark.submission)
-                       .bind(mark.criterion)
-                       .bind(mark.points)
-                       .bind(to_utf8(mark.reason))
-                       .bind(mark.grader)
-                       .bind(utc_now())
-                       .bind(mark.submission)
-                       .run());
-    ++added;
-  }
+  CAPSTONE_TRY(const int added, detail::add_second_marks(*database_, rubric, marks));
   CAPSTONE_CHECK(transaction.commit());
   return added;
 }
@@ -199,7 +182,7 @@ Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
       Statement all,
       database_->prepare(
           "SELECT x.submission, x.criterion, x.grader, x.points FROM (SELECT 0 AS second, id, submission, "
-          "criterion, grader, points, digest FROM mark WHERE member IS NULL "
+          "criterion, grader, points, digest FROM given_mark WHERE member IS NULL "
           "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark) x JOIN "
           "submission s ON s.name = x.submission AND s.digest = x.digest ORDER BY x.second, x.id"));
   for (;;) {

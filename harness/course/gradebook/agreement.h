@@ -55,9 +55,12 @@ class GraderAgreement {
   GraderAgreement(GraderAgreement&&) noexcept;
   ~GraderAgreement();
 
-  /// Assigns `grader` up to `count` more submissions that they have neither marked nor been assigned.
+  /// Assigns `grader` up to `count` more submissions that they have neither marked nor been assigned,
+  /// for first or second marks.
   /// Submissions with the fewest assignments come first. @error no grader; the database.
   Result<std::vector<BlindCopy>> assign(int count, const std::string& grader);
+  /// Takes back the assignments of `grader` for which they have given no second mark. @return how many.
+  Result<int> withdraw(const std::string& grader);
   /// The submission behind a copy and the grader it was assigned to: (submission, grader).
   /// @error no such copy.
   Result<std::pair<std::string, std::string>> copy_of(const std::string& code) const;

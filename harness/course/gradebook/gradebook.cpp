@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
@@ -330,8 +331,10 @@ Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by,
                database_->prepare("INSERT INTO publication (time, publisher) VALUES (?,?)"));
   CAPSTONE_CHECK(publication.bind(utc_now()).bind(to_utf8(by)).run());
   int people = 0;
+  std::set<std::string> submissions;
   for (const GradebookRow& row : table) {
     if (chosen && !chosen(row)) continue;
+    submissions.insert(row.submission);
     people +=
         std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) { return mark.has_value(); });
     for (const auto& mark : row.marks) {
@@ -349,6 +352,17 @@ Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by,
                          .bind(mark->digest)
                          .run());
     }
+  }
+  for (const std::string& submission : submissions) {
+    CAPSTONE_TRY(
+        Statement comments,
+        database_->prepare(
+            "INSERT INTO published_comment SELECT (SELECT max(id) FROM publication), c.submission, c.file, "
+            "c.line, c.text, c.grader FROM line_comment c JOIN submission s ON s.name = c.submission AND "
+            "s.digest = c.digest WHERE s.name=? AND c.text <> '' AND c.id = (SELECT max(id) FROM "
+            "line_comment o WHERE o.submission=c.submission AND o.file=c.file AND o.line=c.line AND "
+            "o.grader=c.grader AND o.digest=c.digest) ORDER BY c.id"));
+    CAPSTONE_CHECK(comments.bind(submission).run());
   }
   CAPSTONE_CHECK(transaction.commit());
   return people;

@@ -98,7 +98,8 @@ class Gradebook {
   ///        criterion's weight; no reason; no grader; graders were added, and this is none of them.
   Result<std::vector<Mark>> mark(const Rubric& rubric, const std::vector<Mark>& marks);
 
-  /// Publishes a copy of the chosen rows: from now on, students see these marks. What other people see stays.
+  /// Publishes a copy of the chosen rows, and of the comments on their lines: from now on, students see
+  /// these. What other people see stays.
   /// @param chosen  empty: every row
   /// @return the number of rows with marks. @error `by` is empty.
   Result<int> publish(const Rubric& rubric, const std::string& by,
@@ -143,6 +144,7 @@ class Gradebook {
 
  private:
   friend class Marking;
+  friend class StudentAccess;
   explicit Gradebook(std::unique_ptr<detail::Database> database);
   Result<std::vector<Mark>> add_marks(const Rubric& rubric, const std::vector<Mark>& marks);
   Result<std::optional<Mark>> replaced_by(const Mark& mark) const;

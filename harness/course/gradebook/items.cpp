@@ -19,9 +19,11 @@ using detail::Transaction;
 namespace {
 
 constexpr const char* kNewestDraft =
-    "SELECT criterion, points, items, reason, id FROM draft d WHERE submission=? AND grader=? AND undone=0 "
-    "AND id = (SELECT max(id) FROM draft o WHERE o.submission=d.submission AND o.grader=d.grader "
-    "AND o.criterion=d.criterion AND o.undone=0)";
+    "SELECT criterion, points, items, reason, id FROM draft d WHERE submission=? AND grader=? AND second=? "
+    "AND undone=0 AND id = (SELECT max(id) FROM draft o WHERE o.submission=d.submission AND "
+    "o.grader=d.grader AND o.criterion=d.criterion AND o.second=d.second AND o.undone=0)";
+
+std::int64_t stored(Round round) { return round == Round::kSecond; }
 
 }  // namespace
 
@@ -81,7 +83,7 @@ Result<std::vector<Mark>> Marking::give(const Rubric& rubric, const std::string&
   for (const Draft& draft : drafts) {
     CAPSTONE_TRY(Statement done,
                  database_.prepare("UPDATE draft SET undone=2 WHERE submission=? AND grader=? AND "
-                                   "criterion=? AND undone=0"));
+                                   "criterion=? AND second=0 AND undone=0"));
     CAPSTONE_CHECK(done.bind(submission).bind(grader).bind(draft.criterion).run());
   }
   CAPSTONE_CHECK(transaction.commit());
@@ -137,10 +139,10 @@ Result<int> Marking::keep_item(const Rubric& rubric, const MarkItem& item, const
   return static_cast<int>(again.size());
 }
 
-Result<std::map<std::string, Draft>> Marking::drafts(const std::string& submission,
-                                                     const std::string& grader) const {
+Result<std::map<std::string, Draft>> Marking::drafts(const std::string& submission, const std::string& grader,
+                                                     Round round) const {
   CAPSTONE_TRY(Statement newest, database_.prepare(kNewestDraft));
-  newest.bind(submission).bind(grader);
+  newest.bind(submission).bind(grader).bind(stored(round));
   std::map<std::string, Draft> drafts;
   for (;;) {
     CAPSTONE_TRY(bool row, newest.step());
@@ -149,17 +151,17 @@ Result<std::map<std::string, Draft>> Marking::drafts(const std::string& submissi
   }
 }
 
-Result<void> Marking::keep_draft(const std::string& submission, const std::string& grader,
-                                 const Draft& draft) {
+Result<void> Marking::keep_draft(const std::string& submission, const std::string& grader, const Draft& draft,
+                                 Round round) {
   CAPSTONE_CHECK(book_.require(submission));
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(database_));
-  CAPSTONE_TRY(const auto present, drafts(submission, grader));
+  CAPSTONE_TRY(const auto present, drafts(submission, grader, round));
   if (auto old = present.find(draft.criterion); old != present.end() && old->second.points == draft.points &&
                                                 old->second.reason == draft.reason &&
                                                 old->second.items == draft.items)
     return {};
   CAPSTONE_TRY(Statement add, database_.prepare("INSERT INTO draft (submission, grader, criterion, points, "
-                                                "items, reason, time) VALUES (?,?,?,?,?,?,?)"));
+                                                "items, reason, time, second) VALUES (?,?,?,?,?,?,?,?)"));
   CAPSTONE_CHECK(add.bind(submission)
                      .bind(grader)
                      .bind(draft.criterion)
@@ -167,15 +169,16 @@ Result<void> Marking::keep_draft(const std::string& submission, const std::strin
                      .bind(text_of(draft.items))
                      .bind(to_utf8(draft.reason))
                      .bind(utc_now())
+                     .bind(stored(round))
                      .run());
   return transaction.commit();
 }
 
-Result<bool> Marking::undo(const std::string& submission, const std::string& grader) {
+Result<bool> Marking::undo(const std::string& submission, const std::string& grader, Round round) {
   CAPSTONE_TRY(Statement last,
                database_.prepare("UPDATE draft SET undone=1 WHERE id = (SELECT max(id) FROM draft WHERE "
-                                 "submission=? AND grader=? AND undone=0) RETURNING 1"));
-  return last.bind(submission).bind(grader).step();
+                                 "submission=? AND grader=? AND second=? AND undone=0) RETURNING 1"));
+  return last.bind(submission).bind(grader).bind(stored(round)).step();
 }
 
 Result<void> Marking::comment(const std::string& submission, const LineComment& comment) {

@@ -50,6 +50,19 @@ struct Draft {
   std::vector<std::int64_t> items;
 };
 
+/// Which marks a draft is for.
+enum class Round { kFirst, kSecond };
+
+/// A submission that a grader marks a second time, without seeing the first marks (`gradebook assign`).
+struct SecondMarking {
+  std::string code, submission, grader, problem, state;
+  bool open = false;                       ///< in the grader's browser, within the last kClaimSeconds
+  bool own = false;                        ///< the grader marks it first, too: it does not wait any more
+  std::vector<std::optional<Mark>> marks;  ///< of the present version, in the rubric's order
+  bool done() const;                       ///< every criterion has a second mark
+  bool waits() const { return !own && !done(); }
+};
+
 /// A remark on one line of a file of the project.
 struct LineComment {
   std::string file;  ///< relative to the project
@@ -85,7 +98,7 @@ class Marking {
                                           bool take = false);
   /// Claims the next submission that waits for marks: the grader's own claim first, then what is assigned to
   /// them, then what is assigned to no one; failed submissions last. Skips what others have open or were
-  /// assigned.
+  /// assigned, and what waits for this grader's second marks.
   /// @param skip  submissions to leave out. @return empty: nothing waits.
   Result<std::optional<std::string>> claim_next(const Rubric& rubric, const std::string& grader,
                                                 const std::vector<std::string>& skip = {});
@@ -109,17 +122,31 @@ class Marking {
   Result<std::vector<MarkItem>> items() const;  ///< by criterion, then in the order in which they were added
 
   /// Stores what is typed; each call is one step for undo(). Unchanged text is not stored again.
-  Result<void> keep_draft(const std::string& submission, const std::string& grader, const Draft& draft);
+  Result<void> keep_draft(const std::string& submission, const std::string& grader, const Draft& draft,
+                          Round round = Round::kFirst);
   /// The present drafts of a sheet, by criterion.
-  Result<std::map<std::string, Draft>> drafts(const std::string& submission, const std::string& grader) const;
+  Result<std::map<std::string, Draft>> drafts(const std::string& submission, const std::string& grader,
+                                              Round round = Round::kFirst) const;
   /// Takes back the last step. @return false: there is none.
-  Result<bool> undo(const std::string& submission, const std::string& grader);
+  Result<bool> undo(const std::string& submission, const std::string& grader, Round round = Round::kFirst);
 
   /// Gives marks from drafts, all or none: the items' points and texts are added to the grader's own. The
   /// stored drafts of these criteria end.
   /// @return the marks of other graders that these replace. @error as Gradebook::mark(); unknown item.
   Result<std::vector<Mark>> give(const Rubric& rubric, const std::string& submission,
                                  const std::string& grader, const std::vector<Draft>& drafts);
+
+  /// The second markings that were assigned, by code. @param grader  only theirs; empty: of all
+  Result<std::vector<SecondMarking>> second_markings(const Rubric& rubric,
+                                                     const std::string& grader = {}) const;
+  /// Claims a second marking, or keeps it. The copy is of one grader alone, so that no claim is refused.
+  Result<void> open_second(const SecondMarking& marking);
+  Result<void> close_second(const SecondMarking& marking);
+  /// Gives the second marks of every criterion at once; they are final, so that no grader can change them
+  /// after seeing the first ones. The drafts end. Items do not count.
+  /// @error given already; a criterion without a draft; points out of range; no reason.
+  Result<void> give_second(const Rubric& rubric, const SecondMarking& marking,
+                           const std::vector<Draft>& drafts);
 
   /// Adds a comment on a line, or replaces the grader's own; an empty text removes it. @error unknown
   /// submission.

@@ -11,8 +11,9 @@ namespace {
 // One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
 // `ruling`, `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says
 // which attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token`
-// and `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by
-// spaces.
+// and `secret` are SHA-256 of what the grader or student holds. The column `items` lists ids of `item`, separated by
+// spaces. `given_mark` leaves out the marks of others that a changed item made again: they are no judgement of
+// the grader who changed it. `blind` is a second marking; `beat` is when a browser last had it open.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -72,6 +73,22 @@ ALTER TABLE mark ADD COLUMN own_reason TEXT;
     R"(
 CREATE TABLE ruling (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), kind TEXT NOT NULL,
   value TEXT NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
+)",
+    R"(
+CREATE VIEW given_mark AS SELECT * FROM mark m WHERE m.items = '' OR NOT EXISTS (SELECT 1 FROM mark o WHERE o.id < m.id
+  AND o.submission = m.submission AND o.criterion = m.criterion AND o.member IS m.member AND o.digest = m.digest
+  AND o.grader <> m.grader AND o.items = m.items AND o.own_points IS m.own_points AND o.own_reason IS m.own_reason);
+ALTER TABLE blind ADD COLUMN beat INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE draft ADD COLUMN second INTEGER NOT NULL DEFAULT 0;
+)",
+    R"(
+CREATE TABLE student_token (token TEXT PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), person TEXT NOT NULL,
+  time TEXT NOT NULL, UNIQUE (submission, person));
+CREATE TABLE student_session (secret TEXT PRIMARY KEY, token TEXT NOT NULL REFERENCES student_token(token) ON DELETE CASCADE,
+  time TEXT NOT NULL);
+CREATE TABLE published_comment (publication INTEGER NOT NULL REFERENCES publication(id), submission TEXT NOT NULL,
+  file TEXT NOT NULL, line INTEGER NOT NULL, text TEXT NOT NULL, grader TEXT NOT NULL);
+CREATE INDEX published_comment_of ON published_comment (submission);
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {

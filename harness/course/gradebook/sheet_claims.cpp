@@ -63,12 +63,17 @@ Result<std::optional<std::string>> Marking::claim_next(const Rubric& rubric, con
   CAPSTONE_TRY(const auto held, claims());
   CAPSTONE_TRY(const auto assigned, assignments());
   CAPSTONE_TRY(const auto all, graders());
+  CAPSTONE_TRY(const auto seconds, second_markings(rubric, grader));
   const bool only_assigned = std::any_of(
       all.begin(), all.end(), [&](const Grader& one) { return one.name == grader && one.only_assigned; });
   std::optional<std::tuple<bool, int, std::string>>
       best;  // without a judgement: last; own claim, assigned, free; name
   for (const GradebookRow& row : rows) {
     if (!waits_for_marks(row) || std::find(skip.begin(), skip.end(), row.submission) != skip.end()) continue;
+    if (std::any_of(seconds.begin(), seconds.end(), [&](const SecondMarking& second) {
+          return second.submission == row.submission && second.waits();
+        }))
+      continue;
     const auto claim = held.find(row.submission);
     if (claim != held.end() && claim->second.grader != grader) continue;
     const auto owner = assigned.find(row.submission);

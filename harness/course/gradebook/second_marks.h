@@ -1,0 +1,23 @@
+#pragma once
+// Second marks in the database. Private to the gradebook.
+#include <vector>
+
+#include "harness/course/gradebook/database.h"
+#include "harness/course/gradebook/gradebook.h"
+
+namespace capstone::detail {
+
+/// SQL condition: `s`, a row of `submission`, can be marked a second time.
+inline constexpr const char* kCanBeMarkedTwice =
+    "s.state NOT IN ('failed', 'missing', 'found') AND coalesce((SELECT r.kind FROM ruling r WHERE "
+    "r.submission = s.name AND r.kind IN ('dropped', 'restored') ORDER BY r.id DESC LIMIT 1), '') <> "
+    "'dropped'";
+/// SQL expression: who marks `s` first; NULL: assigned to none.
+inline constexpr const char* kFirstGrader =
+    "(SELECT a.grader FROM assignment a WHERE a.submission = s.name ORDER BY a.id DESC LIMIT 1)";
+
+/// Adds second marks within the caller's transaction. A mark that is already stored is not added again.
+/// @return how many were added. @error unknown criterion; points out of range; no reason.
+Result<int> add_second_marks(const Database& database, const Rubric& rubric, const std::vector<Mark>& marks);
+
+}  // namespace capstone::detail
