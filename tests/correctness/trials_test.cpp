@@ -49,7 +49,7 @@ class AffineOracle : public Oracle::Source {
 using Kernel = std::function<double(const Operands&, std::int64_t row, std::int64_t column)>;
 
 /// Examines the output of `kernel`, then tries mistakes on it.
-CaseResult said_of(const Kernel& kernel) {
+CaseResult said_of(const Kernel& kernel, std::int64_t rows = kRows, std::int64_t columns = kColumns) {
   Problem problem;
   problem.id = "affine";
   problem.symbols = {"r", "k", "n"};
@@ -62,7 +62,7 @@ CaseResult said_of(const Kernel& kernel) {
   problem.bytes = Expression{"r * k"};
   problem.tolerance = {1e-4, 1e-5};
   const Oracle oracle(std::make_shared<AffineOracle>());
-  const CasePlan plan{"check-0", {{"r", kRows}, {"k", kInner}, {"n", kColumns}}, 7, Battery::kPlain};
+  const CasePlan plan{"check-0", {{"r", rows}, {"k", kInner}, {"n", columns}}, 7, Battery::kPlain};
   const PreparedCase prepared = prepare_case(problem, plan, oracle, 0).value();
   std::vector<std::byte> before = prepared.image;
   poison_image(problem, prepared, before, 3);
@@ -71,8 +71,8 @@ CaseResult said_of(const Kernel& kernel) {
     return reinterpret_cast<float*>(after.data() + prepared.layout.tensors[slot].offset);
   };
   const Operands operands{at(0), at(1), at(2), at(3)};
-  for (std::int64_t i = 0; i < kRows * kColumns; ++i)
-    at(4)[i] = static_cast<float>(kernel(operands, i / kColumns, i % kColumns));
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    at(4)[i] = static_cast<float>(kernel(operands, i / columns, i % columns));
   CaseResult result = examine(problem, prepared, before, after, 3);
   EXPECT_TRUE(try_mistakes(problem, prepared, before, after, oracle, result));
   return result;
@@ -245,6 +245,23 @@ TEST(Trials, SayNothingWhereNoMistakeExplainsTheOutput) {
     EXPECT_EQ(result.diagnosis->pattern.find("as if"), std::string::npos) << result.diagnosis->pattern;
     EXPECT_EQ(result.diagnosis->pattern.find("tile"), std::string::npos) << result.diagnosis->pattern;
   }
+}
+
+// Among the many trials, some come near to any number.
+TEST(Trials, OneNumberThatIsOffByLittleIsSeldomExplained) {
+  int named = 0, wrong = 0;
+  for (int tolerances = 5; tolerances < 205; ++tolerances) {
+    const CaseResult said = said_of(
+        [&](const Operands& o, std::int64_t, std::int64_t) {
+          const double right = element(o, 0, 0, kInner, 1);
+          return right + tolerances * 1e-4 * (std::fabs(right) + 1);
+        },
+        1, 1);
+    wrong += !said.passed;
+    named += said.diagnosis && said.diagnosis->pattern.find("as if") != std::string::npos;
+  }
+  EXPECT_EQ(wrong, 200);
+  EXPECT_LE(named, 10);  // 28 by the rules for many numbers
 }
 
 TEST(Trials, ARightOutputStaysRight) {

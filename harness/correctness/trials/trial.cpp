@@ -16,8 +16,12 @@ constexpr double kAlmostAll = 0.97;
 // Of the error may be left where a trial explains it: an output that is wrong by little more than the
 // tolerance is near to many things.
 constexpr double kMuchLess = 0.1;
+constexpr double kMuchLessAlone = 1.0 / 64;  // for one number: of many trials, one comes near to it by chance
 constexpr double kMuchWork = 4e6;  // [FLOP] of the whole case, above which fewer elements are sampled
-constexpr double kSlack = 4;       // tolerances: the mistaken kernel rounds, too
+constexpr double kSlack = 4;       // tolerances: the mistaken kernel rounds, too; one number: a tolerance
+
+double slack(std::size_t elements) { return elements == 1 ? 1 : kSlack; }
+double much_less(std::size_t elements) { return elements == 1 ? kMuchLessAlone : kMuchLess; }
 
 // Evenly spaced, so that every part of the output takes part.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& all, std::size_t most) {
@@ -122,12 +126,12 @@ bool Trial::agree(const Problem& problem, const Sizes& sizes,
     std::size_t held = 0;
     double left = 0, before = 0;  // errors against the trial's values, and against the right ones
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      held += std::isfinite(value[i]) && right_at(asked[i], value[i], scale[i], kSlack);
+      held += std::isfinite(value[i]) && right_at(asked[i], value[i], scale[i], slack(asked.size()));
       left += std::fabs(got(asked[i]) - value[i]);
       before += std::fabs(got(asked[i]) - expected(asked[i]));
     }
     if (static_cast<double>(held) < kAlmostAll * static_cast<double>(asked.size())) return false;
-    if (sample == &wrong_ && !(left <= kMuchLess * before)) return false;
+    if (sample == &wrong_ && !(left <= much_less(asked.size()) * before)) return false;
   }
   return true;
 }
@@ -229,13 +233,13 @@ bool Trial::are(const std::function<std::optional<double>(std::int64_t)>& other)
     for (const std::int64_t i : *sample)
       if (const auto value = other(i)) {
         ++asked;
-        held += right_at(i, *value, output_.scale[static_cast<std::size_t>(i)], kSlack);
+        held += right_at(i, *value, output_.scale[static_cast<std::size_t>(i)], slack(sample->size()));
         left += std::fabs(got(i) - *value);
         before += std::fabs(got(i) - expected(i));
       }
     if (2 * asked < sample->size() || static_cast<double>(held) < kAlmostAll * static_cast<double>(asked))
       return false;
-    if (sample == &wrong_ && !(left <= kMuchLess * before)) return false;
+    if (sample == &wrong_ && !(left <= much_less(asked) * before)) return false;
   }
   return true;
 }
