@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, with capstone
-# itself.
+# On a GPU machine: judges the last rung of every ladder against the arms that its problem names (PyTorch eager
+# and compiled, libraries), with capstone itself.
 #
 #   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]
 #
@@ -62,7 +62,7 @@ record() {  # problem, or problem/published size
   "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 ||
     { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&
-    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" \
+    "$capstone" measure human -m "reference kernel $rung" --budget "$budget" \
       >"$out/$name.txt" 2>>"$out/$name.log" )
   local code=$?
   cp "$work/$name/.capstone/ledger.jsonl" "$out/$name.jsonl"
@@ -88,7 +88,7 @@ for file in sorted(out.glob("*.jsonl")):
         measured = body["measured"]
         rows.append({"problem": body["problem_id"], "problem_digest": body["problem_digest"], "kernel": body["reason"], "source_sha256": body["source_sha256"], "tool": line["tool"],
                      "time": line["time"], "device": body["environment"].get("device"), "execution": body["execution"], "gate_one": body["gate_one"], "gate_two": body["gate_two"],
-                     "speedup": measured.get("speedup"), "percent_of_peak": measured.get("percent_of_peak"), "bound_by": measured.get("bound_by"), "sizes": measured.get("sizes"),
+                     "speedup": measured.get("speedup"), "dirty_speedup": measured.get("dirty_speedup"), "percent_of_peak": measured.get("percent_of_peak"), "bound_by": measured.get("bound_by"), "sizes": measured.get("sizes"),
                      "arms": [{k: v for k, v in arm.items() if k in ("name", "label", "median_ms")} for arm in measured["arms"] if arm["name"] != "A/A"]})
 (out / "pytorch.json").write_text(json.dumps(rows, indent=1) + "\n")
 for row in rows:

@@ -174,22 +174,26 @@ def against_pytorch(root):
         rows = json.loads(path.read_text())
         if not rows:
             continue
+        dates = sorted({row["time"][:10] for row in rows})
         lines += ["",
                   f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} "
-                  f"({rows[0]['time'][:10]}, capstone {rows[0]['tool']}, "
+                  f"({' to '.join(sorted({dates[0], dates[-1]}))}, capstone {rows[0]['tool']}, "
                   f"{next(a['label'] for a in rows[0]['arms'] if a['name'] == 'eager').split(' eager')[0]}); "
                   "the verdict is against eager.", "",
                   "| problem | at | kernel | time | eager | torch.compile | over eager | "
-                  "over torch.compile | verdict |", "|" + "---|" * 9]
+                  "over torch.compile | over other arms | verdict |", "|" + "---|" * 10]
         for row in rows:
             ms = {arm["name"]: arm["median_ms"]["point"] for arm in row["arms"]}
             human = next(value for name, value in ms.items() if name.startswith("human"))
             compiled = ms.get("compile")
+            others = ", ".join(f"{name} {value / human:.2f}×" for name, value in ms.items()
+                               if name.startswith(("sdpa-", "lib:")))
             lines.append(f"| {row['problem']} | {sizes_text(row['sizes'])} | "
                          f"{row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | "
                          f"{time_text(ms['eager'])} | "
                          f"{time_text(compiled) if compiled else 'n/a'} | {ms['eager'] / human:.2f}× | "
-                         f"{f'{compiled / human:.2f}×' if compiled else 'n/a'} | {row['gate_two'].upper()} |")
+                         f"{f'{compiled / human:.2f}×' if compiled else 'n/a'} | {others} | "
+                         f"{row['gate_two'].upper()} |")
     return "\n".join(lines)
 
 
