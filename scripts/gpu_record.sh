@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges the last rung of every ladder against the arms that its problem names (PyTorch eager
-# and compiled, libraries), with capstone itself.
+# On a GPU machine: judges the last rung of every ladder against the arms that its problem names (PyTorch
+# eager and compiled, libraries), with capstone itself.
 #
 #   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]
 #
