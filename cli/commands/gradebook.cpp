@@ -130,8 +130,12 @@ Result<ExitCode> show_agreement(const Context& context, const OpenCohort& cohort
 }
 
 Result<ExitCode> merge_copies(const Context& context, OpenCohort& cohort, const std::string& folder) {
-  CAPSTONE_TRY(const int added, workflows::merge_blind_copies(context, cohort, folder, context.progress()));
-  context.terminal.out(fmt::format("{} second marks added; the first marks stay", added));
+  CAPSTONE_TRY(const auto merged, workflows::merge_blind_copies(context, cohort, folder, context.progress()));
+  context.terminal.out(fmt::format("{} second marks added; the first marks stay", merged.added));
+  if (!merged.conflicts.empty())
+    context.terminal.out(fmt::format(
+        "{} differ from second marks that were given before: those count; both stand in the history",
+        merged.conflicts.size()));
   return show_agreement(context, cohort);
 }
 
@@ -281,8 +285,8 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
                       "instead, take back what this mentor has not given second marks for");
   assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
   add_cohort_option(*assigning, a->cohort);
-  auto* merging =
-      command->add_subcommand("merge", "take in the filled sheets of blind copies; the first marks stay");
+  auto* merging = command->add_subcommand(
+      "merge", "take in the filled sheets of blind copies; marks that were given before stay");
   merging->add_option("folder", a->folder, "the folder that `assign` made")->required();
   add_cohort_option(*merging, a->cohort);
   auto* agreeing = command->add_subcommand(

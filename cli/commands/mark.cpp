@@ -38,6 +38,11 @@ Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort
   context.terminal.out(outcome.stopped_at.empty()
                            ? done + "nothing waits for marks"
                            : fmt::format("{}: no marks; the next time begins here", outcome.stopped_at));
+  if (outcome.second)
+    context.terminal.out(
+        fmt::format("second markings to do: {}; give them in the browser: capstone serve; or "
+                    "in the blind copies of `gradebook assign`",
+                    outcome.second));
   return ExitCode::kDone;
 }
 

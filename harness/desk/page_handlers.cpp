@@ -242,7 +242,13 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
   Figure figure{"progress", "Progress", {}};
   {
     const Lock lock(mutex_);
-    CAPSTONE_TRY(const auto graders, workflows::marking_progress(cohort_));
+    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
+    CAPSTONE_TRY(const auto assigned, marking_.assignments());
+    // As on the list of sheets. What another grader gave as second marks is for the owner alone.
+    const auto seen = [&](const std::string& name) {
+      return viewer.owner() || (sees(viewer, assigned, name) && !hidden.contains(name));
+    };
+    CAPSTONE_TRY(const auto graders, workflows::marking_progress(cohort_, seen));
     TableBlock table{"Who is how far",
                      {{"Grader"},
                       {"Assigned", true},
@@ -253,10 +259,12 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
                      {}};
     CAPSTONE_TRY(const auto seconds, marking_.second_markings(cohort_.rubric));
     for (const auto& each : graders) {
+      const bool mine = viewer.owner() || each.grader == viewer.grader.name;
+      if (!mine && !each.assigned && !each.marked && each.open_sheet.empty()) continue;
       int given = 0, all = 0;
       bool open = !each.open_sheet.empty();
       for (const SecondMarking& second : seconds) {
-        if (second.grader != each.grader || !(second.done() || second.waits())) continue;
+        if (!mine || second.grader != each.grader || !(second.done() || second.waits())) continue;
         ++all;
         given += second.done();
         open |= second.open;
@@ -274,9 +282,9 @@ Result<void> Desk::App::progress(const Request& request, Response& response, con
       agreement.rows.push_back({Cell{each.criterion}, Cell{std::to_string(each.pairs)},
                                 Cell{each.pairs ? fmt::format("{:+.1f}", each.mean_difference) : ""},
                                 Cell{each.kappa ? fmt::format("{:.2f}", *each.kappa) : ""}});
-    // With few pairs, a difference tells a first mark to those who have yet to give a second one.
-    CAPSTONE_TRY(const auto hidden, blind_to(viewer));
-    if (second.pairs && hidden.empty()) figure.blocks.push_back(agreement);
+    // With few pairs, a difference tells a first mark to those who have yet to give a second one, and a
+    // second mark to those who gave the first one.
+    if (second.pairs && viewer.owner() && hidden.empty()) figure.blocks.push_back(agreement);
   }
   auto body = templates_.expand(figure);
   if (body) body = "<main>" + *body + "</main>";

@@ -64,7 +64,9 @@ Result<std::vector<Assignment>> divide_marking(const Workspace& workspace, OpenC
   return division;
 }
 
-Result<std::vector<GraderProgress>> marking_progress(OpenCohort& cohort) {
+Result<std::vector<GraderProgress>> marking_progress(
+    OpenCohort& cohort, const std::function<bool(const std::string& submission)>& seen) {
+  const auto is_seen = [&](const std::string& submission) { return !seen || seen(submission); };
   Marking marking(cohort.book);
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(const auto graders, marking.graders());
@@ -75,16 +77,19 @@ Result<std::vector<GraderProgress>> marking_progress(OpenCohort& cohort) {
   std::map<std::string, std::set<std::string>> marked;  // submissions by grader
   std::set<std::string> waiting;
   for (const GradebookRow& row : rows) {
+    if (!is_seen(row.submission)) continue;
     if (waits_for_marks(row)) waiting.insert(row.submission);
     for (const auto& mark : row.marks)
       if (mark && !mark->earlier_version) marked[mark->grader].insert(row.submission);
   }
   for (const auto& [submission, grader] : assigned) {
+    if (!is_seen(submission)) continue;
     ++all[grader].assigned;
     all[grader].assigned_open += waiting.contains(submission);
   }
   for (const auto& [grader, submissions] : marked) all[grader].marked = static_cast<int>(submissions.size());
-  for (const auto& [submission, claim] : claims) all[claim.grader].open_sheet = submission;
+  for (const auto& [submission, claim] : claims)
+    if (is_seen(submission)) all[claim.grader].open_sheet = submission;
   std::vector<GraderProgress> list;
   for (auto& [name, progress] : all) {
     progress.grader = name;

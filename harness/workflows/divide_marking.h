@@ -1,5 +1,6 @@
 #pragma once
 // `grader divide`: who marks which submissions first. `grader list`: who is how far.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct GraderProgress {
   std::string open_sheet;  ///< the sheet that they have open; empty: none
 };
 /// One entry for each grader who was added, was assigned something, or has marked; sorted by name.
-Result<std::vector<GraderProgress>> marking_progress(OpenCohort& cohort);
+/// @param seen  whether a submission counts; empty: all do
+Result<std::vector<GraderProgress>> marking_progress(
+    OpenCohort& cohort, const std::function<bool(const std::string& submission)>& seen = {});
 
 }  // namespace capstone::workflows

@@ -140,6 +140,20 @@ class Sheet {
   std::optional<FileLock> lock_;
 };
 
+// First marks are hidden from a grader until their own second marks are given; what replaces a first mark
+// tells it, too.
+Result<void> expect_no_second_marking(const std::vector<SecondMarking>& seconds, const std::string& name,
+                                      const std::string& grader, const std::string& where) {
+  for (const SecondMarking& each : seconds)
+    if (each.submission == name && each.waits())
+      return fail(
+          fmt::format("{} waits for second marks of {}, who must not see the first ones", name, grader),
+          where,
+          "mark it in the browser: capstone serve, then \"Next second marking\"; or fill in the blind "
+          "copy of `gradebook assign`, then capstone gradebook merge FOLDER");
+  return {};
+}
+
 // The submission to mark next, claimed; empty: none.
 Result<std::optional<std::string>> claimed(OpenCohort& cohort, const MarkingRound& round,
                                            const std::vector<std::string>& skip) {
@@ -147,6 +161,8 @@ Result<std::optional<std::string>> claimed(OpenCohort& cohort, const MarkingRoun
   if (round.only.empty()) return marking.claim_next(cohort.rubric, round.grader, skip);
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(const std::string name, find_submission(rows, round.only));
+  CAPSTONE_TRY(const auto seconds, marking.second_markings(cohort.rubric, round.grader));
+  CAPSTONE_CHECK(expect_no_second_marking(seconds, name, round.grader, round.only));
   for (const GradebookRow& row : rows) {
     if (row.submission != name || !waits_for_marks(row)) continue;
     CAPSTONE_TRY(const auto held, marking.claim(name, round.grader, round.take));
@@ -169,11 +185,19 @@ Result<GradebookRow> row_of(OpenCohort& cohort, const std::string& name) {
 
 Result<std::vector<std::string>> give_marks(OpenCohort& cohort, std::vector<Mark> marks) {
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
+  const Marking marking(cohort.book);
+  std::map<std::string, std::vector<SecondMarking>> seconds_of;  // by grader
   for (Mark& mark : marks) {
     CAPSTONE_TRY(mark.submission, find_submission(rows, mark.submission));
+    auto [seconds, is_new] = seconds_of.try_emplace(mark.grader);
+    if (is_new) {
+      CAPSTONE_TRY(seconds->second, marking.second_markings(cohort.rubric, mark.grader));
+    }
+    CAPSTONE_CHECK(expect_no_second_marking(seconds->second, mark.submission, mark.grader,
+                                            mark.where.empty() ? mark.criterion : mark.where));
   }
   CAPSTONE_TRY(const auto replaced, cohort.book.mark(cohort.rubric, marks));
-  CAPSTONE_TRY(const auto claims, Marking(cohort.book).claims());
+  CAPSTONE_TRY(const auto claims, marking.claims());
   std::vector<std::string> notes;
   for (const Mark& old : replaced)
     notes.push_back(fmt::format("{}, {}: this replaces {}; both stay in the history", old.submission,
@@ -193,7 +217,11 @@ Result<RoundOutcome> mark_sheets(OpenCohort& cohort, const MarkingRound& round,
   std::vector<std::string> skip;
   for (RoundOutcome outcome;;) {
     CAPSTONE_TRY(const auto next, claimed(cohort, round, skip));
-    if (!next) return outcome;
+    if (!next) {
+      CAPSTONE_TRY(const auto seconds, marking.second_markings(cohort.rubric, round.grader));
+      outcome.second = std::count_if(seconds.begin(), seconds.end(), [](const auto& s) { return s.waits(); });
+      return outcome;
+    }
     CAPSTONE_TRY(const GradebookRow row, row_of(cohort, *next));
     Sheet sheet(cohort, round, row, comments);
     if (auto opened = sheet.open(); !opened) {

@@ -1,8 +1,11 @@
 #include "harness/workflows/second_marks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/course/gradebook/marking.h"
 #include "templates/page.h"
 
@@ -51,8 +54,8 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
   return made;
 }
 
-Result<int> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort, const std::string& folder,
-                               const ProgressSink& progress) {
+Result<MergedMarks> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort,
+                                       const std::string& folder, const ProgressSink& progress) {
   CAPSTONE_TRY(Comments comments, cohort.comments());
   CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
   std::vector<fs::path> sheets;
@@ -64,14 +67,23 @@ Result<int> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort, c
     return fail("no blind copies here", (workspace.cwd / folder).string(),
                 "name the folder that `gradebook assign` printed");
   std::vector<Mark> marks;
+  std::map<std::pair<std::string, std::string>, std::string> codes;  // by (submission, grader)
   for (const fs::path& sheet : sheets) {
     CAPSTONE_TRY(auto whose, agreement.copy_of(sheet.parent_path().filename().string()));
+    codes[whose] = sheet.parent_path().filename().string();
     CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
     CAPSTONE_TRY(auto given, read_sheet(text, sheet.string(), whose.first, whose.second, comments));
     if (given.empty()) report_note(progress, sheet.parent_path().filename().string() + ": not marked yet");
     marks.insert(marks.end(), given.begin(), given.end());
   }
-  return agreement.merge(cohort.rubric, marks);
+  CAPSTONE_TRY(auto merged, agreement.merge(cohort.rubric, marks));
+  for (const MergedMarks::Conflict& each : merged.conflicts)
+    report_note(progress,
+                fmt::format("{}, {}: {} gave {:g} ({}) before, which stays; {:g} ({}) stands in the history",
+                            codes[{each.given.submission, each.given.grader}], each.given.criterion,
+                            each.given.grader, each.given.points, each.given.reason, each.other.points,
+                            to_utf8(each.other.reason)));
+  return merged;
 }
 
 Result<SecondMarks> agreement_in(const OpenCohort& cohort) {

@@ -26,10 +26,10 @@ struct BlindCopies {
 Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& cohort, int count,
                                         const std::string& grader, const std::string& out);
 
-/// Takes in every filled sheet below `folder`, all or nothing. The first marks stay. @return how many marks
-/// were added
-Result<int> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort, const std::string& folder,
-                               const ProgressSink& progress);
+/// Takes in every filled sheet below `folder`, all or nothing. The first marks stay; so do second marks that
+/// were given before: each that differs is reported.
+Result<MergedMarks> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort,
+                                       const std::string& folder, const ProgressSink& progress);
 
 struct SecondMarks {
   std::size_t pairs = 0;  ///< marks that two mentors gave for the same criterion

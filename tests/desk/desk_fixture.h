@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/base/files.h"
+#include "harness/base/subprocess.h"
 #include "harness/course/gradebook/marking.h"
 #include "harness/course/submissions.h"
 #include "harness/desk/desk.h"
@@ -111,6 +112,19 @@ class DeskTest : public ::testing::Test {
     desk_->stop();
     thread_.join();
     desk_.reset();
+  }
+  /// scripts/check_desk.py, with CAPSTONE_DESK_SHOTS=FOLDER in the environment also pictures.
+  /// Status 3: there is no Chromium.
+  auto check_in_browser(const std::string& token, const std::vector<std::string>& more = {}) const {
+    ProcessSpec spec;
+    spec.argv = {"/usr/bin/env", "python3", (kSource / "scripts" / "check_desk.py").string(),
+                 "http://127.0.0.1:" + std::to_string(port()), token};
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+    if (const char* shots = std::getenv("CAPSTONE_DESK_SHOTS"))
+      spec.argv.insert(spec.argv.end(), {"--shots", shots});
+    spec.cwd = folder_;
+    spec.timeout = std::chrono::seconds(240);
+    return run_process(spec);
   }
   int port() const { return desk_->port(); }
 

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <set>
 
-#include "harness/base/subprocess.h"
 #include "tests/desk/desk_fixture.h"
 
 namespace capstone::desk {
@@ -151,12 +150,7 @@ TEST_F(DeskTest, ItemsAndCommentsOnLinesAreKeptFromTheBrowser) {
 // In a real browser, with the student who is called <script>alert(1)</script> shown by name.
 TEST_F(DeskTest, AWholeCohortIsMarkedByKeysAlone) {
   start(true);
-  ProcessSpec spec;
-  spec.argv = {"/usr/bin/env", "python3", (kSource / "scripts" / "check_desk.py").string(),
-               "http://127.0.0.1:" + std::to_string(port()), eva_};
-  spec.cwd = folder_;
-  spec.timeout = std::chrono::seconds(240);
-  const auto checked = run_process(spec);
+  const auto checked = check_in_browser(eva_);
   ASSERT_TRUE(checked);
   if (checked->status == 3) GTEST_SKIP() << checked->err;
   EXPECT_EQ(checked->status, 0) << checked->out << checked->err;

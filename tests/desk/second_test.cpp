@@ -2,6 +2,8 @@
 #include <atomic>
 
 #include "harness/course/gradebook/agreement.h"
+#include "harness/workflows/mark_sheets.h"
+#include "harness/workflows/second_marks.h"
 #include "tests/desk/desk_fixture.h"
 
 namespace capstone::desk {
@@ -24,6 +26,10 @@ class SecondTest : public DeskTest {
       ASSERT_EQ(eva.post(sheet + "/save", given)->status, 303);
       ASSERT_EQ(eva.post(sheet + "/close")->status, 303);
     }
+  }
+  void mark_first_of(const std::string& name) {
+    auto cohort = workflows::open_cohort(workspace_, "graded");
+    ASSERT_TRUE(cohort->book.mark(cohort->rubric, {{name, "depth", {}, 7.13, kReason, "eva", {}, {}}}));
   }
   void assign(const std::string& grader, int count) {
     ASSERT_TRUE(GraderAgreement::open(folder_ / "graded")->assign(count, grader));
@@ -178,6 +184,86 @@ TEST_F(SecondTest, AGraderNeverMarksTheirOwnSheetTwice) {
   EXPECT_EQ(eva.next().find("/sheet/"), 0u);
 }
 
+TEST_F(SecondTest, TheCommandLineShowsNoFirstMarksToTheSecondGrader) {
+  mark_first_of("ada");
+  assign("tom", 2);
+  auto cohort = workflows::open_cohort(workspace_, "graded");
+  int opened = 0;
+  workflows::MarkingRound round{"ada", "tom", false, [&](const fs::path&) -> Result<void> {
+                                  ++opened;
+                                  return {};
+                                }};
+  for (const bool take : {false, true}) {
+    round.take = take;
+    const auto refused = workflows::mark_sheets(*cohort, round, {});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().what.find("waits for second marks of tom"), std::string::npos);
+    EXPECT_NE(refused.error().hint.find("capstone serve"), std::string::npos);
+    EXPECT_EQ((refused.error().what + refused.error().hint).find("7.13"), std::string::npos);
+  }
+  // "this replaces 7.13 by eva" would tell the first mark.
+  const auto given = workflows::give_marks(*cohort, {{"ada", "depth", {}, 3, "mine", "tom", {}, {}}});
+  ASSERT_FALSE(given);
+  EXPECT_NE(given.error().what.find("waits for second marks of tom"), std::string::npos);
+  round.only.clear();
+  const auto next = workflows::mark_sheets(*cohort, round, {});
+  ASSERT_TRUE(next) << next.error().what;
+  EXPECT_EQ(next->second, 2) << "told, as nothing else waits";
+  EXPECT_EQ(opened, 0);
+  round.only = "eve";
+  round.grader = "grace";
+  EXPECT_TRUE(workflows::mark_sheets(*cohort, round, {})) << "others mark as before";
+  EXPECT_EQ(opened, 1);
+}
+
+TEST_F(SecondTest, ProgressListsOnlyWhatTheGraderMaySee) {
+  start();
+  mark_first();
+  add("bob", {"Bob", "9", ""});
+  {
+    auto cohort = workflows::open_cohort(workspace_, "graded");
+    ASSERT_TRUE(Marking(cohort->book).assign({{"bob", "tom"}}, "grace"));
+  }
+  assign("grace", 2);
+  Browser tom(port(), tom_), eva(port(), eva_), grace(port(), owner_);
+  const std::string of_tom = tom.get("/progress")->body;  // sees only what is assigned
+  EXPECT_NE(of_tom.find(">tom</td>"), std::string::npos) << of_tom;
+  for (const char* other : {"eva", "grace"}) EXPECT_EQ(of_tom.find(other), std::string::npos) << other;
+  const std::string sheet = grace.post("/second/next")->get_header_value("Location");
+  ASSERT_EQ(grace.post(sheet + "/save", filled("4", "a second view"))->status, 303);
+  const std::string of_eva = eva.get("/progress")->body;  // sees all sheets
+  for (const char* word : {">eva</td>", ">tom</td>"}) EXPECT_NE(of_eva.find(word), std::string::npos) << word;
+  for (const char* word : {"grace", "1 of 2", "Kappa"})
+    EXPECT_EQ(of_eva.find(word), std::string::npos) << word;
+  EXPECT_NE(grace.get("/progress")->body.find("1 of 2"), std::string::npos) << "the owner sees all";
+}
+
+TEST_F(SecondTest, MergeReportsWhatDiffersFromMarksGivenInTheBrowser) {
+  start();
+  std::vector<fs::path> sheets;
+  {
+    auto cohort = workflows::open_cohort(workspace_, "graded");
+    sheets = workflows::assign_blind_copies(workspace_, *cohort, 1, "tom", "copies").value().sheets;
+  }
+  ASSERT_EQ(sheets.size(), 1u);
+  Browser tom(port(), tom_);
+  const std::string page = tom.post("/second/next")->get_header_value("Location");
+  ASSERT_EQ(tom.post(page + "/save", filled("4", "in the browser"))->status, 303);
+  std::string text = read_file(sheets[0], 1u << 20).value();
+  text = std::regex_replace(text, std::regex("points: *\n"), "points: 6\n");
+  std::ofstream(sheets[0]) << std::regex_replace(text, std::regex("reason: *\n"), "reason: in the copy\n");
+  auto cohort = workflows::open_cohort(workspace_, "graded");
+  const auto merged = workflows::merge_blind_copies(workspace_, *cohort, "copies", {});
+  ASSERT_TRUE(merged) << merged.error().what;
+  EXPECT_EQ(merged->added, 0);
+  EXPECT_EQ(merged->conflicts.size(), 4u);
+  const auto all = Marking(cohort->book).second_markings(cohort->rubric).value();
+  EXPECT_EQ(all[0].marks[0]->reason, "in the browser");
+  const std::string told = history(all[0].submission);
+  EXPECT_NE(told.find("by tom: in the browser\n"), std::string::npos) << told;
+  EXPECT_NE(told.find("by tom: in the copy (does not count"), std::string::npos) << told;
+}
+
 TEST_F(SecondTest, WhatWasAssignedByMistakeIsTakenBack) {
   start();
   assign("eva", 2);
@@ -207,6 +293,24 @@ TEST_F(SecondTest, AChangedItemMakesNoOneAFirstGrader) {
   EXPECT_TRUE(GraderAgreement::open(folder_ / "graded")->pairs()->empty());
   assign("grace", 2);
   EXPECT_NE(grace.get("/")->body.find("Second markings to do: 2."), std::string::npos);
+}
+
+TEST_F(SecondTest, SecondSheetsAreMarkedByKeysAlone) {
+  start();
+  mark_first();
+  assign("tom", 2);
+  const auto checked = check_in_browser(tom_, {"--second"});
+  ASSERT_TRUE(checked);
+  if (checked->status == 3) GTEST_SKIP() << checked->err;
+  EXPECT_EQ(checked->status, 0) << checked->out << checked->err;
+  auto cohort = workflows::open_cohort(workspace_, "graded");
+  const auto all = Marking(cohort->book).second_markings(cohort->rubric).value();
+  ASSERT_EQ(all.size(), 2u);
+  for (const SecondMarking& each : all) {
+    ASSERT_TRUE(each.done()) << each.code;
+    EXPECT_EQ(each.marks[1]->points, 5);
+    EXPECT_EQ(each.marks[1]->reason, "criterion 1, by keys");
+  }
 }
 
 TEST_F(SecondTest, TwoGradersAtOnceKeepBothTheirSecondMarks) {

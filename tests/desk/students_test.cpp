@@ -142,6 +142,20 @@ TEST_F(StudentsTest, EachSeesTheirOwnPublishedPageAndNoOneElses) {
   EXPECT_EQ(get("/student/verdict.json", eve)->body, "{\"judged\": \"of eve\"}\n");
 }
 
+// Two widths, 1280 and 390 pixels: no page is wider than its window.
+TEST_F(StudentsTest, APageFitsAPhone) {
+  const auto tokens = make_tokens();
+  mark("eve", 7.13, std::string(kReason) + ": " + std::string(300, 'x'));
+  comment("eve", "see https://example.org/" + std::string(200, 'y'));
+  judge_wrong("eve");
+  publish("eve");
+  start_for_students();
+  const auto checked = check_in_browser(tokens.at("eve"), {"--student"});
+  ASSERT_TRUE(checked);
+  if (checked->status == 3) GTEST_SKIP() << checked->err;
+  EXPECT_EQ(checked->status, 0) << checked->out << checked->err;
+}
+
 TEST_F(StudentsTest, NothingIsShownBeforeItIsPublished) {
   const auto tokens = make_tokens();
   mark("ada", 7.13, kReason);

@@ -166,11 +166,11 @@ Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::
   return std::pair{known.text(0), known.text(1)};
 }
 
-Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
+Result<MergedMarks> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
-  CAPSTONE_TRY(const int added, detail::add_second_marks(*database_, rubric, marks));
+  CAPSTONE_TRY(auto merged, detail::add_second_marks(*database_, rubric, marks, detail::Given::kStays));
   CAPSTONE_CHECK(transaction.commit());
-  return added;
+  return merged;
 }
 
 Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
@@ -183,7 +183,8 @@ Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
       database_->prepare(
           "SELECT x.submission, x.criterion, x.grader, x.points FROM (SELECT 0 AS second, id, submission, "
           "criterion, grader, points, digest FROM given_mark WHERE member IS NULL "
-          "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark) x JOIN "
+          "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark WHERE "
+          "counts) x JOIN "
           "submission s ON s.name = x.submission AND s.digest = x.digest ORDER BY x.second, x.id"));
   for (;;) {
     CAPSTONE_TRY(bool row, all.step());

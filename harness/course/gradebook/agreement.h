@@ -24,6 +24,15 @@ struct MarkPair {
   double first = 0, second = 0;
 };
 
+/// What became of second marks that were taken in.
+struct MergedMarks {
+  struct Conflict {
+    Mark given, other;  ///< `given` stays and counts; `other` stands in the history only
+  };
+  int added = 0;  ///< count from now on
+  std::vector<Conflict> conflicts;
+};
+
 struct CriterionAgreement {
   std::string criterion;
   int pairs = 0;
@@ -64,9 +73,10 @@ class GraderAgreement {
   /// The submission behind a copy and the grader it was assigned to: (submission, grader).
   /// @error no such copy.
   Result<std::pair<std::string, std::string>> copy_of(const std::string& code) const;
-  /// Adds second marks, all or none. A mark that is already stored is not added again.
-  /// @return how many were added. @error unknown criterion; points out of range; no reason.
-  Result<int> merge(const Rubric& rubric, const std::vector<Mark>& marks);
+  /// Adds second marks, all or none. A mark that is already stored is not added again. A given mark is never
+  /// replaced: its grader may have seen the first marks since.
+  /// @error unknown criterion; points out of range; no reason.
+  Result<MergedMarks> merge(const Rubric& rubric, const std::vector<Mark>& marks);
   /// For each submission and criterion, every pair of graders with their last marks for the present version.
   Result<std::vector<MarkPair>> pairs() const;
 

@@ -128,12 +128,14 @@ Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submissi
                 return fmt::format("published by {}: {} sees {}", row.text(1), row.text(2),
                                    points_text(row.number(3)));
               }));
-  CAPSTONE_CHECK(collect(
-      "SELECT time, criterion, points, grader, reason FROM second_mark WHERE submission=? ORDER BY id",
-      [](const Statement& row) {
-        return fmt::format("second mark: {} {} by {}: {}", row.text(1), points_text(row.number(2)),
-                           row.text(3), row.text(4));
-      }));
+  CAPSTONE_CHECK(
+      collect("SELECT time, criterion, points, grader, reason, counts FROM second_mark WHERE submission=? "
+              "ORDER BY id",
+              [](const Statement& row) {
+                return fmt::format("second mark: {} {} by {}: {}{}", row.text(1), points_text(row.number(2)),
+                                   row.text(3), row.text(4),
+                                   row.integer(5) ? "" : " (does not count: another one was given before)");
+              }));
   CAPSTONE_CHECK(
       collect("SELECT time, days, grader, reason, member FROM grace WHERE submission=? ORDER BY id",
               [](const Statement& row) {

@@ -13,7 +13,8 @@ namespace {
 // which attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token`
 // and `secret` are SHA-256 of what the grader or student holds. The column `items` lists ids of `item`, separated by
 // spaces. `given_mark` leaves out the marks of others that a changed item made again: they are no judgement of
-// the grader who changed it. `blind` is a second marking; `beat` is when a browser last had it open.
+// the grader who changed it. A `second_mark` that does not count came after another one of the same grader.
+// `blind` is a second marking; `beat` is when a browser last had it open.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -89,6 +90,9 @@ CREATE TABLE student_session (secret TEXT PRIMARY KEY, token TEXT NOT NULL REFER
 CREATE TABLE published_comment (publication INTEGER NOT NULL REFERENCES publication(id), submission TEXT NOT NULL,
   file TEXT NOT NULL, line INTEGER NOT NULL, text TEXT NOT NULL, grader TEXT NOT NULL);
 CREATE INDEX published_comment_of ON published_comment (submission);
+)",
+    R"(
+ALTER TABLE second_mark ADD COLUMN counts INTEGER NOT NULL DEFAULT 1;
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {

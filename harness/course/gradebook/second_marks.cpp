@@ -15,8 +15,9 @@ using detail::Transaction;
 
 namespace detail {
 
-Result<int> add_second_marks(const Database& database, const Rubric& rubric, const std::vector<Mark>& marks) {
-  int added = 0;
+Result<MergedMarks> add_second_marks(const Database& database, const Rubric& rubric,
+                                     const std::vector<Mark>& marks, Given given) {
+  MergedMarks merged;
   for (const Mark& mark : marks) {
     const auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(),
                                         [&](const Criterion& c) { return c.id == mark.criterion; });
@@ -30,26 +31,42 @@ Result<int> add_second_marks(const Database& database, const Rubric& rubric, con
       return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
                   "give a reason: the two graders compare reasons later");
     CAPSTONE_TRY(
-        Statement last,
-        database.prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = "
-                         "second_mark.submission) FROM second_mark "
-                         "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
-    CAPSTONE_TRY(bool there, last.bind(mark.submission).bind(mark.criterion).bind(mark.grader).step());
-    if (there && last.number(0) == mark.points && last.text(1) == mark.reason && last.integer(2)) continue;
-    CAPSTONE_TRY(Statement add,
-                 database.prepare("INSERT INTO second_mark (submission, criterion, points, reason, grader, "
-                                  "time, digest) SELECT ?,?,?,?,?,?, digest FROM submission WHERE name=?"));
+        Statement known,
+        database.prepare("SELECT m.points, m.reason, m.time, m.digest, m.counts FROM second_mark m JOIN "
+                         "submission s ON s.name = m.submission AND s.digest = m.digest "
+                         "WHERE m.submission=? AND m.criterion=? AND m.grader=? ORDER BY m.id"));
+    known.bind(mark.submission).bind(mark.criterion).bind(mark.grader);
+    std::optional<Mark> present;
+    bool told_before = false;
+    for (;;) {
+      CAPSTONE_TRY(const bool row, known.step());
+      if (!row) break;
+      told_before |= known.number(0) == mark.points && known.text(1) == mark.reason;
+      if (known.integer(4))
+        present = Mark{mark.submission, mark.criterion, {},           known.number(0),
+                       known.text(1),   mark.grader,    known.text(2), known.text(3)};
+    }
+    if (present && present->points == mark.points && present->reason == mark.reason) continue;
+    const bool counts = !present || given == Given::kReplaced;
+    if (!counts) {
+      merged.conflicts.push_back({*present, mark});
+      if (told_before) continue;  // the same sheet was taken in before
+    }
+    CAPSTONE_TRY(Statement add, database.prepare("INSERT INTO second_mark (submission, criterion, points, "
+                                                 "reason, grader, time, digest, counts) SELECT "
+                                                 "?,?,?,?,?,?, digest, ? FROM submission WHERE name=?"));
     CAPSTONE_CHECK(add.bind(mark.submission)
                        .bind(mark.criterion)
                        .bind(mark.points)
                        .bind(to_utf8(mark.reason))
                        .bind(mark.grader)
                        .bind(utc_now())
+                       .bind(std::int64_t{counts})
                        .bind(mark.submission)
                        .run());
-    ++added;
+    merged.added += counts;
   }
-  return added;
+  return merged;
 }
 
 }  // namespace detail
@@ -83,7 +100,7 @@ Result<std::vector<SecondMarking>> Marking::second_markings(const Rubric& rubric
   CAPSTONE_TRY(Statement given,
                database_.prepare("SELECT m.submission, m.grader, m.criterion, m.points, m.reason, m.time, "
                                  "m.digest FROM second_mark m JOIN submission s ON s.name = m.submission AND "
-                                 "s.digest = m.digest WHERE ? IN ('', m.grader) ORDER BY m.id"));
+                                 "s.digest = m.digest WHERE m.counts AND ? IN ('', m.grader) ORDER BY m.id"));
   given.bind(grader);
   for (;;) {
     CAPSTONE_TRY(bool row, given.step());
@@ -127,7 +144,8 @@ Result<void> Marking::give_second(const Rubric& rubric, const SecondMarking& mar
     mark.grader = marking.grader;
     marks.push_back(std::move(mark));
   }
-  CAPSTONE_CHECK(detail::add_second_marks(database_, rubric, marks));
+  // Marks of a copy that was filled in partly stand on the page: until all are given, they may change.
+  CAPSTONE_CHECK(detail::add_second_marks(database_, rubric, marks, detail::Given::kReplaced));
   CAPSTONE_TRY(Statement done, database_.prepare("UPDATE draft SET undone=2 WHERE submission=? AND grader=? "
                                                  "AND second=1 AND undone=0"));
   CAPSTONE_CHECK(done.bind(marking.submission).bind(marking.grader).run());

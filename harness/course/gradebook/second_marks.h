@@ -2,6 +2,7 @@
 // Second marks in the database. Private to the gradebook.
 #include <vector>
 
+#include "harness/course/gradebook/agreement.h"
 #include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/gradebook.h"
 
@@ -16,8 +17,14 @@ inline constexpr const char* kCanBeMarkedTwice =
 inline constexpr const char* kFirstGrader =
     "(SELECT a.grader FROM assignment a WHERE a.submission = s.name ORDER BY a.id DESC LIMIT 1)";
 
+/// What happens to a mark that the same grader has given before, with other points or another reason.
+enum class Given {
+  kReplaced,  ///< the new one counts
+  kStays,     ///< the new one stands in the history and does not count
+};
 /// Adds second marks within the caller's transaction. A mark that is already stored is not added again.
-/// @return how many were added. @error unknown criterion; points out of range; no reason.
-Result<int> add_second_marks(const Database& database, const Rubric& rubric, const std::vector<Mark>& marks);
+/// @error unknown criterion; points out of range; no reason.
+Result<MergedMarks> add_second_marks(const Database& database, const Rubric& rubric,
+                                     const std::vector<Mark>& marks, Given given);
 
 }  // namespace capstone::detail

@@ -51,8 +51,9 @@ TEST_F(Double, NobodyIsGivenWhatTheyMarkedAndNothingTwice) {
 
 TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
-  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 1);
-  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 0) << "merging again adds nothing";
+  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)})->added, 1);
+  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)})->added, 0)
+      << "merging again adds nothing";
   EXPECT_EQ(rows()[0].marks[1]->points, 20);
   auto history = book().history("ada");
   ASSERT_TRUE(history);
@@ -66,6 +67,28 @@ TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   EXPECT_EQ((*pairs)[0].first, 20);
   EXPECT_EQ((*pairs)[0].second, 12);
   EXPECT_EQ((*pairs)[0].second_grader, "second");
+}
+
+TEST_F(Double, MergeNeverReplacesGivenSecondMarks) {
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
+  ASSERT_TRUE(agreement().merge(rubric, {second("ada", "depth", 12)}));
+  for (int time = 0; time < 2; ++time) {
+    const auto again = agreement().merge(rubric, {second("ada", "depth", 20), second("ada", "honesty", 5)});
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->added, time == 0 ? 1 : 0);
+    ASSERT_EQ(again->conflicts.size(), 1u) << "reported each time";
+    EXPECT_EQ(again->conflicts[0].given.points, 12);
+    EXPECT_EQ(again->conflicts[0].other.points, 20);
+  }
+  EXPECT_EQ(agreement().pairs()->at(0).second, 12) << "what was given first counts";
+  std::string told;
+  const auto history = book().history("ada").value();
+  for (const HistoryEntry& e : history) told += e.text + "\n";
+  EXPECT_NE(told.find("second mark: depth 12 by second: as the levels say\n"), std::string::npos) << told;
+  const std::string other =
+      "second mark: depth 20 by second: as the levels say (does not count: another one was given before)\n";
+  ASSERT_NE(told.find(other), std::string::npos) << told;
+  EXPECT_EQ(told.find(other), told.rfind(other)) << "merging the same sheet again adds nothing";
 }
 
 TEST_F(Double, AgreementIsByLevelsAndNamesWhatToReconcile) {
