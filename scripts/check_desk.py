@@ -3,10 +3,11 @@
 
     scripts/check_desk.py http://127.0.0.1:8040 TOKEN [--second | --student] [--shots FOLDER]
 
-Logs in with TOKEN and gives every sheet that waits the same marks. --second: the second markings instead. --student:
-TOKEN is a student's, of `serve --students`; the page with the marks is looked at in both widths. Checks that no dialog opens, that no page breaks
-its security policy, that nothing but the server is asked, and that no page is wider than its window.
---shots: pictures of the pages, 1280 and 390 pixels wide, light and dark.
+Logs in with TOKEN and gives every sheet that waits the same marks. Checks that no dialog opens, that no page
+breaks its security policy, that nothing but the server is asked, and that no page is wider than its window.
+
+--second: the second markings instead. --student: TOKEN is a student's, of `serve --students`, and the page
+with the marks is looked at. --shots: pictures of the pages, 1280 and 390 pixels wide, light and dark.
 
 Exit codes: 0 all is right; 1 something is wrong; 2 usage; 3 no Chromium.
 """
@@ -23,7 +24,7 @@ import time
 
 
 class Browser:
-    """Chromium over its DevTools pipe: JSON messages that end with a zero byte, on file descriptors 3 and 4."""
+    """Chromium over its DevTools pipe: JSON messages that end with a zero byte, on descriptors 3 and 4."""
 
     def __init__(self, program, folder):
         to_read, self.out = os.pipe()
@@ -87,7 +88,8 @@ class Browser:
         sys.exit(f"wrong: waited 30 s for {what} at {where}")
 
     def key(self, key, code=None, modifiers=0, number=0):
-        text = {"text": "\r" if key == "Enter" else key} if (len(key) == 1 or key == "Enter") and not modifiers else {}
+        types = (len(key) == 1 or key == "Enter") and not modifiers
+        text = {"text": "\r" if key == "Enter" else key} if types else {}
         common = {"key": key, "code": code or key, "modifiers": modifiers, "windowsVirtualKeyCode": number}
         self.call("Input.dispatchKeyEvent", type="keyDown", **common, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
@@ -126,9 +128,10 @@ def shots(browser, folder, base, paths):
     wrong = 0
     for width, height in ((1280, 900), (390, 844)):
         for scheme in ("light", "dark"):
-            browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                         mobile=width < 500)
-            browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                         deviceScaleFactor=1, mobile=width < 500)
+            browser.call("Emulation.setEmulatedMedia",
+                         features=[{"name": "prefers-color-scheme", "value": scheme}])
             for name, path in paths.items():
                 browser.call("Page.navigate", url=base + path)
                 browser.wait("true", path)
@@ -149,8 +152,10 @@ def complaints(events, base):
         method, params = event.get("method", ""), event.get("params", {})
         if method == "Page.javascriptDialogOpening":
             yield "a dialog opened: " + params["message"]
-        if method == "Network.requestWillBeSent" and not params["request"]["url"].startswith((base, "about:", "data:")):
-            yield "a request to " + params["request"]["url"]
+        if method == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            if not url.startswith((base, "about:", "data:")):
+                yield "a request to " + url
         if method == "Log.entryAdded" and params["entry"]["source"] == "security":
             yield params["entry"]["text"]
         if method == "Runtime.exceptionThrown":
@@ -159,7 +164,8 @@ def complaints(events, base):
 
 def check_student(browser, arguments):
     browser.call("Page.navigate", url=f"{arguments.base}/student#{arguments.token}")
-    browser.wait("!document.querySelector('#login') && document.querySelector('form[action$=logout]')", "the marks")
+    browser.wait("!document.querySelector('#login') && document.querySelector('form[action$=logout]')",
+                 "the marks")
     wrong = shots(browser, arguments.shots, arguments.base, {"student": "/student"})
     for complaint in complaints(browser.events, arguments.base):
         print("wrong:", complaint)
@@ -170,7 +176,8 @@ def check_student(browser, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base")
     parser.add_argument("token")
     kind = parser.add_mutually_exclusive_group()
