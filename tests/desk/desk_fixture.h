@@ -114,14 +114,17 @@ class DeskTest : public ::testing::Test {
     desk_.reset();
   }
   /// scripts/check_desk.py, with CAPSTONE_DESK_SHOTS=FOLDER in the environment also pictures.
-  /// Status 3: there is no Chromium.
   auto check_in_browser(const std::string& token, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{"http://127.0.0.1:" + std::to_string(port()), token};
+    words.insert(words.end(), more.begin(), more.end());
+    if (const char* shots = std::getenv("CAPSTONE_DESK_SHOTS")) words.insert(words.end(), {"--shots", shots});
+    return run_script("check_desk.py", std::move(words));
+  }
+  /// One of scripts/. Status 3: there is no Chromium.
+  Result<ProcessResult> run_script(const std::string& name, std::vector<std::string> words) const {
     ProcessSpec spec;
-    spec.argv = {"/usr/bin/env", "python3", (kSource / "scripts" / "check_desk.py").string(),
-                 "http://127.0.0.1:" + std::to_string(port()), token};
-    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
-    if (const char* shots = std::getenv("CAPSTONE_DESK_SHOTS"))
-      spec.argv.insert(spec.argv.end(), {"--shots", shots});
+    spec.argv = {"/usr/bin/env", "python3", "-B", (kSource / "scripts" / name).string()};
+    spec.argv.insert(spec.argv.end(), words.begin(), words.end());
     spec.cwd = folder_;
     spec.timeout = std::chrono::seconds(240);
     return run_process(spec);

@@ -160,6 +160,14 @@ TEST_F(DeskTest, AWholeCohortIsMarkedByKeysAlone) {
   }
 }
 
+TEST_F(DeskTest, BrowsersRaceLoseNoWordToAKilledServerAndPublishWhatWasChosen) {
+  const auto checked =
+      run_script("check_desk_together.py", {(folder_ / "graded").string(), CAPSTONE_BINARY, eva_, owner_});
+  ASSERT_TRUE(checked);
+  if (checked->status == 3) GTEST_SKIP() << checked->err;
+  EXPECT_EQ(checked->status, 0) << checked->out << checked->err;
+}
+
 // Ten graders with two requests each at a time: no mark is lost, no lock is told to anyone.
 TEST_F(DeskTest, TenGradersAtOnceLoseNoMark) {
   for (int i = 0; i < 20; ++i) {
