@@ -160,6 +160,21 @@ TEST_F(DeskTest, AWholeCohortIsMarkedByKeysAlone) {
   }
 }
 
+TEST_F(DeskTest, ASubmissionThatIsGradedMeanwhileGetsItsSheet) {
+  start(true);
+  Browser eva(port(), eva_);
+  EXPECT_EQ(eva.get("/")->body.find("zoe"), std::string::npos);
+  add("zoe", {"Zoe", "99", ""});
+  const std::string list = eva.get("/")->body;
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(list, found, std::regex("\"(/sheet/[0-9a-f]+)\">zoe: Zoe")));
+  EXPECT_EQ(eva.get(found[1])->status, 200);
+  EXPECT_EQ(eva.post(found[1].str() + "/save", filled("4", "seen"))->status, 303);
+  const auto all = rows();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(),
+                          [](const auto& row) { return row.submission == "zoe" && row.total() == 16; }));
+}
+
 TEST_F(DeskTest, BrowsersRaceLoseNoWordToAKilledServerAndPublishWhatWasChosen) {
   const auto checked =
       run_script("check_desk_together.py", {(folder_ / "graded").string(), CAPSTONE_BINARY, eva_, owner_});
