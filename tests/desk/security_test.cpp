@@ -1,4 +1,8 @@
 // Who is let in, what a page may do, and what a student's text cannot.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "tests/desk/desk_fixture.h"
 
 namespace capstone::desk {
@@ -108,6 +112,59 @@ TEST_F(DeskTest, WhoSeesOnlyWhatIsAssignedSeesNothingElse) {
     ASSERT_TRUE(Marking(cohort->book).assign({{"ada", "tom"}, {"eve", "tom"}}, "grace"));
   }
   EXPECT_EQ(tom.get(sheet + "/worklog")->status, 200);
+}
+
+/// What the server answers to these bytes; the client sends nothing more.
+std::string answer_to(int port, const std::string& bytes) {
+  const int made = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (::connect(made, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+      ::send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
+    ::shutdown(made, SHUT_WR);
+    char part[4096];
+    for (ssize_t got; (got = ::recv(made, part, sizeof part, 0)) > 0;)
+      answer.append(part, static_cast<std::size_t>(got));
+  }
+  ::close(made);
+  return answer;
+}
+
+TEST_F(DeskTest, MalformedRequestsAreRefusedAndHarmNothing) {
+  start();
+  Browser eva(port(), eva_);
+  const std::string sheet = eva.next();
+  const std::string host = "Host: 127.0.0.1:" + std::to_string(port()) + "\r\n";
+  const std::string cookie = "Cookie: " + std::string(kCookie) + "=" + eva.session_ + "\r\n";
+  const std::string form = "POST " + sheet + "/save HTTP/1.1\r\n" + host + cookie;
+  const std::string parts = "Content-Type: multipart/form-data; boundary=b\r\n";
+  const std::string token = "--b\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n";
+  ASSERT_TRUE(answer_to(port(), "GET / HTTP/1.1\r\n" + host + cookie + "\r\n").starts_with("HTTP/1.1 200"));
+  for (const std::string& bytes : {
+           std::string("\0\xff\xfe\r\n\r\n", 7),
+           std::string("GET\r\n\r\n"),
+           "GET / HTTP/9.9\r\n" + host + "\r\n",
+           "GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\n" + host + "\r\n",
+           "GET / HTTP/1.1\r\n" + host + "X: " + std::string(100'000, 'a') + "\r\n\r\n",
+           "GET /sheet/%zz%00 HTTP/1.1\r\n" + host + cookie + "\r\n",
+           form + "Content-Length: -1\r\n\r\n",
+           form + "Content-Length: 99999999999999999999\r\n\r\n",
+           form + parts + "Content-Length: 20\r\n\r\n--b\r\n",
+           form + parts + "Content-Length: 40\r\n\r\n" + token.substr(0, 40),
+           form + "Content-Type: multipart/form-data\r\nContent-Length: 3\r\n\r\n--b",
+           form + parts + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+           form + parts + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n--b--\r",
+       }) {
+    const std::string answer = answer_to(port(), bytes);
+    EXPECT_FALSE(answer.starts_with("HTTP/1.1 2") || answer.starts_with("HTTP/1.1 3"))
+        << bytes.substr(0, 200) << "\n"
+        << answer.substr(0, 200);
+  }
+  EXPECT_EQ(eva.get(sheet)->status, 200);
+  for (const GradebookRow& row : rows()) EXPECT_FALSE(row.total()) << row.submission;
 }
 
 TEST_F(DeskTest, OnlyTheOwnerPublishes) {
