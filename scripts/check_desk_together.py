@@ -109,6 +109,16 @@ def check_publishing(browser, server):
         sys.exit(f"wrong: {still} waits to be published, not {left_out}")
 
 
+def check_width(browser, server):
+    """The owner's pages, which have more links than a grader's."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    for page in ("/", "/progress", "/second", "/publish"):
+        browser.call("Page.navigate", url=server.base + page)
+        browser.wait(f"location.pathname === '{page}'", page)
+        if browser.value("document.documentElement.scrollWidth > innerWidth"):
+            sys.exit(f"wrong: the owner's {page} is wider than 390 pixels")
+
+
 def main():
     if len(sys.argv) != 5:
         print(__doc__, file=sys.stderr)
@@ -124,6 +134,7 @@ def main():
             for browser in (grader, owner):
                 mark_sheet(browser)
             check_publishing(owner, server)
+            check_width(owner, server)
         finally:
             server.kill()
     print("ok: two sheets for two graders, no word lost, one sheet published")

@@ -192,10 +192,13 @@ Result<void> Desk::App::seconds(const Request& request, Response& response, cons
         const auto& first = row.marks[i];
         const Mark& second = *each.marks[i];
         const bool both = first && !first->earlier_version;
+        const double apart = both ? second.points - first->points : 0;
         table.rows.push_back(
             {Cell{cohort_.rubric.criteria[i].title}, Cell{both ? fmt::format("{:g}", first->points) : ""},
              Cell{fmt::format("{:g}", second.points)},
-             Cell{both ? fmt::format("{:+g}", second.points - first->points) : ""},
+             Cell{apart != 0 ? fmt::format("{:+g}", apart)
+                  : both     ? "0"
+                             : ""},
              Cell{both ? first->grader + ": " + first->reason : "not marked"}, Cell{second.reason}});
       }
       figure.blocks.push_back(table);
