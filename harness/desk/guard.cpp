@@ -1,5 +1,7 @@
 #include "harness/desk/guard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/base/digest.h"
@@ -29,6 +31,12 @@ std::string session_in(std::string_view cookie_header, std::string_view name) {
       return std::string(cookie.substr(at + 1));
   }
   return {};
+}
+
+std::string session_cookie(std::string_view session, std::string_view name, std::string_view path) {
+  constexpr long kSeconds = 14 * 86'400L;
+  return fmt::format("{}={}; HttpOnly; SameSite=Strict; Path={}; Max-Age={}", name, session, path,
+                     session.empty() ? 0 : kSeconds);
 }
 
 std::string form_token(const std::string& session) {

@@ -18,8 +18,12 @@ bool is_our_host(std::string_view host, const std::vector<std::string>& names, i
 /// header.
 bool is_same_origin(std::string_view origin, std::string_view host);
 
-/// The value of a cookie of ours in a `Cookie` header; empty: none.
+/// The value of a session's cookie in a `Cookie` header; empty: none.
 std::string session_in(std::string_view cookie_header, std::string_view name = kCookie);
+
+/// The `Set-Cookie` header of a session, for 14 days; without a session it ends the cookie.
+std::string session_cookie(std::string_view session, std::string_view name = kCookie,
+                           std::string_view path = "/");
 
 /// What every form of a session carries. It follows from the session's secret, which other sites do not know.
 std::string form_token(const std::string& session);

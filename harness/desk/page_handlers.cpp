@@ -142,8 +142,7 @@ Result<void> Desk::App::log_in(const Request& request, Response& response) {
   const Lock lock(mutex_);
   CAPSTONE_TRY(const auto session, marking_.log_in(std::string(trim(field(request, "secret")))));
   if (!session) return fail("This token is not known. Ask the owner for a new one.");
-  response.set_header("Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
-                                                kCookie, *session, 14 * 86'400));
+  response.set_header("Set-Cookie", session_cookie(*session));
   redirect(response, "/");
   return {};
 }
@@ -151,8 +150,7 @@ Result<void> Desk::App::log_in(const Request& request, Response& response) {
 Result<void> Desk::App::log_out(const Request& request, Response& response, const Viewer&) {
   const Lock lock(mutex_);
   CAPSTONE_CHECK(marking_.log_out(session_of(request)));
-  response.set_header("Set-Cookie",
-                      fmt::format("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", kCookie));
+  response.set_header("Set-Cookie", session_cookie({}));
   redirect(response, "/login");
   return {};
 }

@@ -17,10 +17,7 @@ std::string student_session(const httplib::Request& request) {
   return session_in(request.get_header_value("Cookie"), kStudentCookie);
 }
 
-std::string cookie(const std::string& value, long seconds) {
-  return fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/student; Max-Age={}", kStudentCookie, value,
-                     seconds);
-}
+std::string cookie(std::string_view session) { return session_cookie(session, kStudentCookie, "/student"); }
 
 // What was published is of the files that were judged last; a later version is not shown before its marks.
 bool is_of(const SubmissionResult& result, const PublishedPage& page) {
@@ -91,7 +88,7 @@ Result<void> Desk::App::student_log_in(const Request& request, Response& respons
     response.status = 403;
     return fail("this token is not known", {}, "Ask your mentor for a new one.");
   }
-  response.set_header("Set-Cookie", cookie(*session, 14 * 86'400L));
+  response.set_header("Set-Cookie", cookie(*session));
   redirect(response, "/student");
   return {};
 }
@@ -104,7 +101,7 @@ Result<void> Desk::App::student_log_out(const Request& request, Response& respon
   }
   const Lock lock(mutex_);
   CAPSTONE_CHECK(students_.log_out(session));
-  response.set_header("Set-Cookie", cookie({}, 0));
+  response.set_header("Set-Cookie", cookie({}));
   redirect(response, "/student");
   return {};
 }

@@ -1,10 +1,7 @@
 // Clients that send or read one byte at a time, against the server of the desk.
 #include "harness/desk/limited_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <set>
@@ -13,6 +10,7 @@
 #include <vector>
 
 #include "harness/workflows/http_settings.h"
+#include "tests/desk/raw_socket.h"
 
 namespace capstone::desk {
 namespace {
@@ -51,15 +49,8 @@ class LimitedServerTest : public ::testing::Test {
   }
 
   int connect(int buffer = 0) {
-    const int made = ::socket(AF_INET, SOCK_STREAM, 0);
-    if (buffer) ::setsockopt(made, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port_));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(made, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    open_.push_back(made);
-    return made;
+    open_.push_back(connect_to(port_, buffer));
+    return open_.back();
   }
   static void send(int to, const std::string& text) {
     (void)::send(to, text.data(), text.size(), MSG_NOSIGNAL);

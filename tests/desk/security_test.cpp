@@ -1,9 +1,6 @@
 // Who is let in, what a page may do, and what a student's text cannot.
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "tests/desk/desk_fixture.h"
+#include "tests/desk/raw_socket.h"
 
 namespace capstone::desk {
 namespace {
@@ -116,14 +113,9 @@ TEST_F(DeskTest, WhoSeesOnlyWhatIsAssignedSeesNothingElse) {
 
 /// What the server answers to these bytes; the client sends nothing more.
 std::string answer_to(int port, const std::string& bytes) {
-  const int made = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int made = connect_to(port);
   std::string answer;
-  if (::connect(made, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-      ::send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
+  if (::send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
     ::shutdown(made, SHUT_WR);
     char part[4096];
     for (ssize_t got; (got = ::recv(made, part, sizeof part, 0)) > 0;)
