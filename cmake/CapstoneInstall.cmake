@@ -23,8 +23,8 @@ get_property(oracles GLOBAL PROPERTY CAPSTONE_ORACLES)
 install(TARGETS ${oracles} LIBRARY DESTINATION libexec/capstone/oracles COMPONENT tool)
 install(PROGRAMS scripts/fetch_cuda_headers.sh DESTINATION share/capstone/scripts COMPONENT tool)
 # Programs that capstone builds with nvcc on first use include it.
-get_target_property(json_include nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
-install(DIRECTORY ${json_include}/nlohmann DESTINATION share/capstone/include COMPONENT tool)
+find_path(CAPSTONE_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+install(DIRECTORY ${CAPSTONE_JSON_INCLUDE}/nlohmann DESTINATION share/capstone/include COMPONENT tool)
 # The repository's files that a package carries.
 install(CODE "
   execute_process(COMMAND \"${CMAKE_SOURCE_DIR}/scripts/package_files.sh\" $<$<BOOL:${CAPSTONE_STUDENT}>:--student>
