@@ -27,8 +27,8 @@ class Sdpa(nn.Module):
 
 
 class Library_fa3(nn.Module):
-    """The same by FlashAttention-3: its own package, or vLLM's build of it (0.25). Each head is a sequence
-    with one head, so no tensor is transposed."""
+    """The same by FlashAttention-3: its own package, or vLLM's build of it (0.25), which takes a list of sequences.
+    Here that is one sequence with h heads; both read q, k and v where they lie."""
 
     @staticmethod
     def library():
@@ -41,6 +41,7 @@ class Library_fa3(nn.Module):
 
     def __init__(self):
         super().__init__()
+        self.starts = {}
         try:
             from flash_attn_interface import flash_attn_func
             self.own = flash_attn_func
@@ -48,15 +49,20 @@ class Library_fa3(nn.Module):
             self.own = None
 
     def forward(self, q, k, v):
-        q, k, v = (x[:, :, None] for x in (q, k, v))
+        length = q.shape[1]
+        q, k, v = (x.transpose(0, 1) for x in (q, k, v))
         if self.own:
-            o = self.own(q, k, v, causal=False)
-            return (o[0] if isinstance(o, tuple) else o)[:, :, 0]
-        # No cache, lengths, pages or scales; then scale, causal, no window, no softcap, rotary interleaved, no
-        # schedule, one split, and the rest as by default.
-        scale = q.shape[-1] ** -0.5
-        options = [scale, False, -1, -1, 0.0, True, None, 1, None, 0, None, 1, 0, None]
-        return torch.ops._vllm_fa3_C.fwd(q, k, v, *[None] * 20, *options)[0][:, :, 0]
+            o = self.own(q[None], k[None], v[None], causal=False)
+            return (o[0] if isinstance(o, tuple) else o)[0].transpose(0, 1)
+        if length not in self.starts:
+            self.starts[length] = torch.tensor([0, length], dtype=torch.int32, device=q.device)
+        starts = self.starts[length]
+        # No cache and no output given; where sequences start; their greatest lengths; no pages, positions or
+        # scales. Then scale, causal, no window, no softcap, rotary interleaved, no schedule, one split, and
+        # the rest as by default.
+        sequences = [None] * 4 + [starts, starts] + [None] * 3 + [length, length] + [None] * 9
+        options = [q.shape[-1] ** -0.5, False, -1, -1, 0.0, True, None, 1, None, 0, None, 1, 0, None]
+        return torch.ops._vllm_fa3_C.fwd(q, k, v, *sequences, *options)[0].transpose(0, 1)
 
 
 def get_inputs():
