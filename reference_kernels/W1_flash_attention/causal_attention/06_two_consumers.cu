@@ -5,6 +5,8 @@
 //             other. Registers move from the producer to the consumers. Results leave by TMA.
 // Why         in rung 5 a group multiplies and exponentiates one after the other.
 // Prediction  570 to 620 TFLOP/s at d 128; less at d 64, where each product has half as much work per score.
+// Came        346 TFLOP/s at d 64, 0.99x rung 5: while one of the several blocks of a
+//             multiprocessor waits for its softmax there, another one multiplies, too.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; query i sees keys 0 to i.
 // Launch      384 threads per 128 queries, one block per multiprocessor at a time.

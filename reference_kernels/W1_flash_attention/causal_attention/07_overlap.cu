@@ -6,6 +6,8 @@
 // Why         exponentials and products use different units, but in rung 6 a group's own products stand
 //             still while it exponentiates; only the other group's run.
 // Prediction  660 to 715 TFLOP/s at d 128; 1.1x rung 6 at d 64.
+// Came        325 TFLOP/s at d 64: 0.94x rung 6. Tiles have unequal work, and the first block gets
+//             the longest of each round.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; query i sees keys 0 to i.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 queries.
