@@ -6,17 +6,13 @@
 #include <cmath>
 #include <map>
 
+#include "harness/base/database.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/schema.h"
 #include "harness/course/gradebook/second_marks.h"
 
 namespace capstone {
-
-using detail::Database;
-using detail::Statement;
-using detail::Transaction;
 
 namespace {
 
@@ -93,7 +89,7 @@ GraderAgreement::~GraderAgreement() = default;
 
 Result<GraderAgreement> GraderAgreement::open(const std::filesystem::path& cohort) {
   const auto file = cohort / "gradebook.sqlite";
-  CAPSTONE_TRY(Database database, Database::open(file));
+  CAPSTONE_TRY(Database database, Database::open(file, detail::kGradebook));
   CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
   return GraderAgreement(std::make_unique<Database>(std::move(database)));
 }

@@ -81,8 +81,8 @@ class GraderAgreement {
   Result<std::vector<MarkPair>> pairs() const;
 
  private:
-  explicit GraderAgreement(std::unique_ptr<detail::Database> database);
-  std::unique_ptr<detail::Database> database_;
+  explicit GraderAgreement(std::unique_ptr<Database> database);
+  std::unique_ptr<Database> database_;
 };
 
 }  // namespace capstone

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/base/database.h"
 #include "harness/base/files.h"
-#include "harness/course/gradebook/database.h"
+#include "harness/course/gradebook/schema.h"
 
 namespace capstone {
-
-using detail::Database;
-using detail::Statement;
 
 namespace {
 
@@ -32,12 +30,13 @@ Result<long> count_in(const Database& database, const char* query) {
 Result<void> back_up_gradebook(const fs::path& cohort, const fs::path& file) {
   std::error_code code;
   if (fs::exists(file, code)) return fail("the backup exists already", file.string(), "name a new file");
-  CAPSTONE_TRY(const Database source, Database::open_existing(cohort / "gradebook.sqlite"));
+  CAPSTONE_TRY(const Database source,
+               Database::open_existing(cohort / "gradebook.sqlite", detail::kGradebook));
   const Unfinished copy{temporary_beside(file)};
-  // Nobody else may read it, not even while it grows.
+  // No other user may read it, not even while it grows.
   CAPSTONE_CHECK(write_file_atomic(copy.path, "", 0600));
   {
-    CAPSTONE_TRY(const Database target, Database::open(copy.path));
+    CAPSTONE_TRY(const Database target, Database::open(copy.path, detail::kGradebook));
     CAPSTONE_CHECK(source.copy_to(target));
   }
   CAPSTONE_TRY(const GradebookCheck check, verify_gradebook(copy.path));
@@ -50,7 +49,7 @@ Result<void> back_up_gradebook(const fs::path& cohort, const fs::path& file) {
 }
 
 Result<GradebookCheck> verify_gradebook(const fs::path& file) {
-  CAPSTONE_TRY(const Database database, Database::open_existing(file));
+  CAPSTONE_TRY(const Database database, Database::open_existing(file, detail::kGradebook));
   GradebookCheck check;
   CAPSTONE_TRY(Statement integrity, database.prepare("PRAGMA integrity_check"));
   for (;;) {

@@ -6,21 +6,18 @@
 #include <map>
 #include <set>
 
+#include "harness/base/database.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/schema.h"
 #include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
 
-using detail::Database;
 using detail::key_of;
 using detail::points_text;
-using detail::Statement;
-using detail::Transaction;
 
 // A submission that cannot be read names no members. In that case the known members are kept.
 Result<void> take_members(const Database& database, const SubmissionResult& r) {
@@ -105,7 +102,7 @@ Gradebook::~Gradebook() = default;
 
 Result<Gradebook> Gradebook::open(const fs::path& cohort) {
   const fs::path file = cohort / "gradebook.sqlite";
-  CAPSTONE_TRY(Database database, Database::open(file));
+  CAPSTONE_TRY(Database database, Database::open(file, detail::kGradebook));
   CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
   // Marks and names are no business of other users of this machine. A folder of another owner stays as it is.
   std::error_code code;

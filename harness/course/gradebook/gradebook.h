@@ -15,9 +15,7 @@
 
 namespace capstone {
 
-namespace detail {
 class Database;
-}
 
 /// One mark.
 struct Mark {
@@ -145,7 +143,7 @@ class Gradebook {
  private:
   friend class Marking;
   friend class StudentAccess;
-  explicit Gradebook(std::unique_ptr<detail::Database> database);
+  explicit Gradebook(std::unique_ptr<Database> database);
   Result<std::vector<Mark>> add_marks(const Rubric& rubric, const std::vector<Mark>& marks);
   Result<std::optional<Mark>> replaced_by(const Mark& mark) const;
   Result<void> require_grader(const std::string& grader) const;
@@ -154,7 +152,7 @@ class Gradebook {
   Result<std::map<std::pair<std::string, std::string>, double>> all_grace()
       const;  // (submission, member or "") → days
   Result<void> require_counts(const std::string& submission) const;
-  std::unique_ptr<detail::Database> database_;
+  std::unique_ptr<Database> database_;
 };
 
 }  // namespace capstone

@@ -2,17 +2,14 @@
 #include <algorithm>
 #include <ctime>
 
+#include "harness/base/database.h"
 #include "harness/base/digest.h"
 #include "harness/base/random_id.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/marking.h"
 
 namespace capstone {
-
-using detail::Statement;
-using detail::Transaction;
 
 namespace {
 

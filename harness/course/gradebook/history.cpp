@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/database.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/gradebook/schema.h"
 
 namespace capstone {
 
 using detail::points_text;
-using detail::Statement;
 
 namespace {
 

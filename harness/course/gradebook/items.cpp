@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "harness/base/database.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/marking.h"
 #include "harness/course/gradebook/schema.h"
 #include "harness/course/gradebook/sheets.h"
@@ -12,9 +12,7 @@
 namespace capstone {
 
 using detail::ids_in;
-using detail::Statement;
 using detail::text_of;
-using detail::Transaction;
 
 namespace {
 

@@ -159,7 +159,7 @@ class Marking {
   Result<void> write_claim(const std::string& submission, const std::string& grader);
   Result<Mark> mark_of(const Rubric& rubric, const Draft& draft) const;
   Gradebook& book_;
-  detail::Database& database_;
+  Database& database_;
   Clock clock_;
 };
 

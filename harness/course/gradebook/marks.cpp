@@ -1,16 +1,13 @@
 // Adding marks: what is replaced is told, and stays in the history.
 #include <fmt/format.h>
 
+#include "harness/base/database.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/gradebook/schema.h"
 
 namespace capstone {
-
-using detail::Statement;
-using detail::Transaction;
 
 std::string told(const Mark& mark) {
   const std::string now = utc_now();

@@ -6,8 +6,8 @@
 #include <cctype>
 #include <set>
 
+#include "harness/base/database.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/gradebook/schema.h"
 #include "harness/course/submissions.h"
@@ -15,8 +15,6 @@
 namespace capstone {
 
 using detail::key_of;
-using detail::Statement;
-using detail::Transaction;
 
 namespace {
 

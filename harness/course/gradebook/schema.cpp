@@ -12,9 +12,9 @@ namespace {
 // `ruling`, `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says
 // which attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token`
 // and `secret` are SHA-256 of what the grader or student holds. The column `items` lists ids of `item`,
-// separated by spaces. `given_mark` leaves out the marks of others that a changed item made again: they are no
-// judgement of the grader who changed it. A `second_mark` that does not count came after another one of the same
-// grader. `blind` is a second marking; `beat` is when a browser last had it open.
+// separated by spaces. `given_mark` leaves out the marks of others that a changed item made again: they are
+// no judgement of the grader who changed it. A `second_mark` that does not count came after another one of
+// the same grader. `blind` is a second marking; `beat` is when a browser last had it open.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,

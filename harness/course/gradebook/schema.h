@@ -6,10 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "harness/course/gradebook/database.h"
+#include "harness/base/database.h"
 #include "harness/project/project.h"
 
 namespace capstone::detail {
+
+inline constexpr DatabaseKind kGradebook{
+    "the gradebook",
+    "it is damaged or not a gradebook: restore it from a copy, or move it away and grade again (the results "
+    "are "
+    "kept in separate files)",
+    "it is made by `capstone grade SUBMISSIONS --out COHORT`; name that folder, or a backup of it"};
 
 /// Migrates the file to the current schema in one transaction. @error the file has a newer schema.
 Result<void> bring_up_to_date(const Database& database, const std::filesystem::path& file);

@@ -10,9 +10,6 @@
 
 namespace capstone {
 
-using detail::Statement;
-using detail::Transaction;
-
 namespace detail {
 
 Result<MergedMarks> add_second_marks(const Database& database, const Rubric& rubric,
@@ -43,8 +40,8 @@ Result<MergedMarks> add_second_marks(const Database& database, const Rubric& rub
       if (!row) break;
       told_before |= known.number(0) == mark.points && known.text(1) == mark.reason;
       if (known.integer(4))
-        present = Mark{mark.submission, mark.criterion, {},           known.number(0),
-                       known.text(1),   mark.grader,    known.text(2), known.text(3)};
+        present = Mark{mark.submission, mark.criterion, {},           known.number(0), known.text(1),
+                       mark.grader,     known.text(2),  known.text(3)};
     }
     if (present && present->points == mark.points && present->reason == mark.reason) continue;
     const bool counts = !present || given == Given::kReplaced;

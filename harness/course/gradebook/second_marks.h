@@ -2,8 +2,8 @@
 // Second marks in the database. Private to the gradebook.
 #include <vector>
 
+#include "harness/base/database.h"
 #include "harness/course/gradebook/agreement.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/gradebook.h"
 
 namespace capstone::detail {

@@ -2,15 +2,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "harness/base/database.h"
 #include "harness/base/random_id.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/marking.h"
 
 namespace capstone {
-
-using detail::Statement;
-using detail::Transaction;
 
 bool waits_for_marks(const GradebookRow& row) {
   return std::any_of(row.marks.begin(), row.marks.end(),

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
+#include "harness/base/database.h"
 #include "harness/base/digest.h"
 #include "harness/base/random_id.h"
 #include "harness/base/text.h"
-#include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/schema.h"
 
 namespace capstone {
 
 using detail::key_of;
-using detail::Statement;
-using detail::Transaction;
 
 namespace {
 

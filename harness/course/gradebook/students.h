@@ -45,7 +45,7 @@ class StudentAccess {
 
  private:
   Gradebook& book_;
-  detail::Database& database_;
+  Database& database_;
 };
 
 }  // namespace capstone
