@@ -17,7 +17,8 @@ namespace capstone::cli {
 namespace {
 
 struct LlmArguments {
-  bool feedback = false, no_judge = false;
+  workflows::PromptRequest prompt;
+  bool no_judge = false;
   int attempt = 0;
   std::string because;
   std::string out, file = "-";
@@ -25,7 +26,7 @@ struct LlmArguments {
 };
 
 Result<ExitCode> prompt(const Context& context, const LlmArguments& arguments) {
-  CAPSTONE_TRY(const std::string text, workflows::prompt_for_model(arguments.feedback, context));
+  CAPSTONE_TRY(const std::string text, workflows::prompt_for_model(arguments.prompt, context));
   if (arguments.out == "-") {
     context.terminal.out(text);
     return ExitCode::kDone;
@@ -127,8 +128,12 @@ void add_llm(CLI::App& app, Context& context, Action& action) {
   command->require_subcommand(1);
   auto a = std::make_shared<LlmArguments>();
   auto* ask = command->add_subcommand("prompt", "write the exact prompt to llm/prompt.md");
-  ask->add_flag("--feedback", a->feedback,
-                "add the last attempt's code, compiler error, diagnosis and times");
+  ask->add_flag("--feedback", a->prompt.feedback,
+                "add the last attempt's code, compiler error, diagnosis, counts, profile and times");
+  ask->add_flag(
+      "--with-statement", a->prompt.with_statement,
+      "add the problem's statement with its hints: no longer the standard prompt, and the score sheet "
+      "says so");
   ask->add_option("--out", a->out, "another file, or - for standard output");
   ask->callback([&context, &action, a] { action = [&context, a] { return prompt(context, *a); }; });
   auto* file = command->add_subcommand("add", "file a reply as the next attempt, and judge it at once");

@@ -12,6 +12,7 @@
 #include "harness/project/reply/api_reply.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/reply/extract.h"
+#include "harness/project/reply/feedback.h"
 #include "harness/project/reply/prompt.h"
 #include "harness/timing/device.h"
 #include "harness/workflows/output_path.h"
@@ -36,14 +37,32 @@ std::optional<GpuFacts> gpu_facts(const Workspace& workspace, const Problem& pro
   return facts;
 }
 
-Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const Measurement* last) {
+// What is known of an attempt, in the words that the student gets, too.
+Result<Feedback> feedback_on(const Project& project, const LedgerView& ledger, const Measurement& m) {
+  Feedback feedback;
+  CAPSTONE_TRY(feedback.code, read_file(project.sources() / (m.source_sha256 + ".cu")));
+  feedback.measurement = m;
+  if (const Explanation* counts = ledger.explanation("llm", m.version)) feedback.counts = *counts;
+  for (const Record& record : ledger.records)
+    if (record.kind == "profile" && record.body.value("source_sha256", "") == m.source_sha256)
+      feedback.profile = describe_profile(record.body);
+  return feedback;
+}
+
+struct PromptChoice {
+  const Measurement* last = nullptr;  ///< with feedback on this one
+  bool with_statement = false;
+};
+
+Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const LedgerView& ledger,
+                                const PromptChoice& choice) {
   PromptInput input;
   input.problem = &project.problem;
   input.resources = &workspace.resources;
   input.gpu = gpu_facts(workspace, project.problem);
-  if (last) {
-    CAPSTONE_TRY(std::string code, read_file(project.sources() / (last->source_sha256 + ".cu")));
-    input.feedback = Feedback{code, *last};
+  input.with_statement = choice.with_statement;
+  if (choice.last) {
+    CAPSTONE_TRY(input.feedback, feedback_on(project, ledger, *choice.last));
   }
   return render_prompt(input);
 }
@@ -59,7 +78,7 @@ struct SentPrompt {
 Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace,
                                const Project& project, const LedgerView& ledger) {
   constexpr std::size_t kLastJudgements = 8;
-  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, nullptr));
+  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, {}));
   std::error_code code;
   const fs::path path =
       request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
@@ -71,7 +90,7 @@ Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& 
   const std::size_t begin = ledger.llm.size() - std::min(ledger.llm.size(), kLastJudgements);
   for (std::size_t i = ledger.llm.size(); i > begin && !sent.difference.empty(); --i) {
     const Measurement& m = ledger.llm[i - 1];
-    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, &m));
+    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, ledger, {&m, false}));
     std::string difference =
         unified_diff(fed, sent.text, {"the standard prompt with feedback on " + m.version, "sent"});
     if (difference.size() >= sent.difference.size()) continue;
@@ -137,15 +156,15 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
 
 }  // namespace
 
-Result<std::string> prompt_for_model(bool feedback, const Workspace& workspace) {
+Result<std::string> prompt_for_model(const PromptRequest& request, const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  if (!feedback) return prompt_text(workspace, project, nullptr);
+  if (!request.feedback) return prompt_text(workspace, project, ledger, {nullptr, request.with_statement});
   if (ledger.llm.empty())
     return fail("there is no judged attempt to give feedback on", (project.root / "llm").string(),
                 ledger.attempts.empty() ? "capstone llm prompt (without --feedback) first"
                                         : "capstone measure llm judges the attempt that you filed");
-  return prompt_text(workspace, project, &ledger.llm.back());
+  return prompt_text(workspace, project, ledger, {&ledger.llm.back(), request.with_statement});
 }
 
 Result<fs::path> write_prompt(const std::string& text, const std::string& out, const Workspace& workspace) {

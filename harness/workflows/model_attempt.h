@@ -8,10 +8,12 @@
 
 namespace capstone::workflows {
 
-/// The prompt for the project in the current folder. @param feedback  with the last attempt's code, errors
-/// and times
-/// @error no attempt to give feedback on.
-Result<std::string> prompt_for_model(bool feedback, const Workspace& workspace);
+struct PromptRequest {
+  bool feedback = false;        ///< with the last attempt's code, errors, counts, profile and times
+  bool with_statement = false;  ///< with the problem's statement, which gives a way in
+};
+/// The prompt for the project in the current folder. @error no attempt to give feedback on.
+Result<std::string> prompt_for_model(const PromptRequest& request, const Workspace& workspace);
 
 /// Where the prompt is written. @param out  a file; empty: llm/prompt.md of the project
 Result<std::filesystem::path> write_prompt(const std::string& text, const std::string& out,

@@ -98,7 +98,7 @@ TEST_F(OneProject, ReportIsWritten) {
 }
 
 TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
-  auto text = prompt_for_model(false, workspace_);
+  auto text = prompt_for_model({}, workspace_);
   ASSERT_TRUE(text) << render(text.error());
   ASSERT_TRUE(write_prompt(*text, "", workspace_));
   AddReplyRequest request;
@@ -119,7 +119,7 @@ TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
 }
 
 TEST_F(OneProject, WhatIsNoReplyIsRefusedAndNothingIsRecorded) {
-  ASSERT_TRUE(write_prompt(*prompt_for_model(false, workspace_), "", workspace_));
+  ASSERT_TRUE(write_prompt(*prompt_for_model({}, workspace_), "", workspace_));
   AddReplyRequest request;
   request.model = "test-model 1";
   request.judge_now = false;
@@ -178,7 +178,7 @@ TEST_F(OneProject, AnAttemptSaysWhichFeedbackItsPromptHad) {
   auto first = add_reply(request, workspace_, sink(), {});
   ASSERT_TRUE(first) << render(first.error());
   EXPECT_EQ(first->attempt.feedback_on, "");
-  const std::string prompt = prompt_for_model(true, workspace_).value();
+  const std::string prompt = prompt_for_model({true, false}, workspace_).value();
   ASSERT_TRUE(write_prompt(prompt, "", workspace_));
   request.reply = std::string("```cuda\n") + kRightKernel + "```\n";
   request.judge_now = false;

@@ -1,9 +1,21 @@
 #include "harness/analysis/profile/record.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+
+#include "harness/analysis/profile/profile.h"
 
 namespace capstone {
 namespace {
+
+Json answers_of(const Profile& p) {
+  Json texts = Json::array();
+  for (const KernelProfile& kernel : p.kernels)
+    for (const Answer& answer : answers(kernel, false))
+      texts.push_back(fmt::format("`{}`, {}: {}", kernel.kernel, answer.question, answer.text));
+  return texts;
+}
 
 Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -75,6 +87,7 @@ void to_json(Json& json, const Profile& p) {
               {"checked_at", p.checked_at},
               {"counted_at", p.counted_at},
               {"kernels", p.kernels},
+              {"answers", answers_of(p)},
               {"time_ms", known(p.time_ms())},
               {"floor_ms", p.floor_ms},
               {"bound_by", p.bound_by},

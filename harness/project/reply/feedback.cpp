@@ -104,7 +104,50 @@ std::string gate_two(const Measurement& m) {
   return text;
 }
 
+std::string traffic_of(const Explanation& e) {
+  std::string text = fmt::format(
+      "One run at {} was counted on an emulator, access by access. It touched {} of "
+      "global memory",
+      sizes_of(e.sizes), format_bytes(e.moved_bytes()));
+  if (e.compulsory_bytes > 0)
+    text += fmt::format(", {:.3g} times the {} that the problem has to move",
+                        e.moved_bytes() / e.compulsory_bytes, format_bytes(e.compulsory_bytes));
+  if (e.total.flops) text += fmt::format(", and did {} FLOP", e.total.flops);
+  if (e.total.flops && e.compulsory_flops > 0)
+    text += fmt::format(" where the best algorithm needs {:.4g}", e.compulsory_flops);
+  return text + ".\n";
+}
+
 }  // namespace
+
+std::string describe_counts(const Explanation& e) {
+  std::string text = traffic_of(e);
+  for (const Advice& advice : e.advice) {
+    text += fmt::format("- Line {}, {:.0f} % of the modelled cost, {}: {}.", advice.line, advice.share * 100,
+                        advice.pattern, advice.what);
+    if (!advice.remedy.empty()) text += fmt::format(" Remedy: {}.", advice.remedy);
+    text += '\n';
+  }
+  if (!e.caution.empty()) text += fmt::format("- Note: {}.\n", e.caution);
+  if (e.floor)
+    text +=
+        fmt::format("- Modelled, not measured: with these counts it takes at least {} on {}, bound by {}.\n",
+                    format_time_ms(e.floor->ms()), e.floor->place(), e.floor->bound_by);
+  return text;
+}
+
+std::string describe_profile(const Json& record) {
+  std::string text;
+  const auto answers = record.find("answers");
+  if (answers == record.end() || !answers->is_array()) return text;
+  for (const Json& answer : *answers)
+    if (answer.is_string()) text += fmt::format("- {}\n", to_utf8(answer.get<std::string>()));
+  const std::string ncu = record.value("ncu", std::string());
+  return text.empty() ? text
+                      : (ncu.empty() ? "From the compiler and the machine code:\n"
+                                     : "From one profiled launch on the GPU:\n") +
+                            text;
+}
 
 std::string describe_verdict(const Measurement& m) {
   if (m.gate_one == GateOne::kBuildFailed) return build_failure(m.build);

@@ -1,6 +1,5 @@
 #include "harness/project/reply/prompt.h"
 
-#include <ctemplate/template.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +9,10 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/project/reply/feedback.h"
+#include "harness/project/reply/prompt_template.h"
 
 namespace capstone {
 namespace {
-
-constexpr std::size_t kMaxText = std::size_t{1} << 20;  // [B] of a statement or a reference
 
 std::string check_sizes_of(const Problem& problem) {
   std::vector<std::string> parts;
@@ -65,12 +63,6 @@ std::string baseline_of(const Problem& problem) {
   return fmt::format("`{}`, a native CUDA implementation of the same computation{}", name, uses);
 }
 
-Result<std::string> text_of(const std::filesystem::path& path) {
-  CAPSTONE_TRY(auto bytes, read_file(path, kMaxText));
-  std::string text = replace_all(to_utf8(bytes), "\r\n", "\n");
-  return std::string(trim(text));
-}
-
 // The statement's headings move two levels down, below the prompt's own headings; its code blocks stay
 // unchanged.
 std::string with_lower_headings(const std::string& markdown) {
@@ -87,11 +79,9 @@ using Values = std::map<std::string, std::string>;
 
 Result<Values> values_for(const PromptInput& input) {
   const Problem& problem = *input.problem;
-  CAPSTONE_TRY(auto statement, text_of(problem.folder / "statement.md"));
-  CAPSTONE_TRY(auto reference, text_of(problem.folder / "reference.py"));
+  CAPSTONE_TRY(auto reference, prompt_text_of(problem.folder / "reference.py"));
   return Values{{"TITLE", problem.title},
                 {"BASELINE", baseline_of(problem)},
-                {"STATEMENT", with_lower_headings(statement)},
                 {"REFERENCE", fenced("python", reference)},
                 {"HEADER", fenced("cuda", launch_header(problem))},
                 {"CONTRACT", fenced("text", describe_contract(problem))},
@@ -105,26 +95,17 @@ Result<Values> values_for(const PromptInput& input) {
 }
 
 Values feedback_values(const Feedback& feedback) {
-  return {{"CODE", fenced("cuda", feedback.code)}, {"VERDICT", describe_verdict(feedback.measurement)}};
-}
-
-// ctemplate replaces an unknown name by nothing. A prompt with a gap would be unfair, so this is an error.
-Result<void> check_names(const std::string& text, const Values& values, const std::filesystem::path& path) {
-  for (std::size_t at = text.find("{{"); at != std::string::npos; at = text.find("{{", at + 2)) {
-    std::size_t end = text.find("}}", at);
-    if (end == std::string::npos) return fail("{{ without a matching }}", path.string());
-    std::string name = text.substr(at + 2, end - at - 2);
-    bool marker = name.starts_with("#") || name.starts_with("/") || name.starts_with("!");
-    if (!marker && !values.count(name)) return fail("no value for {{" + name + "}}", path.string());
-  }
-  return {};
-}
-
-void fill(const Values& values, ctemplate::TemplateDictionary& dictionary) {
-  for (const auto& [name, value] : values) dictionary.SetValue(name, value);
+  return {{"CODE", fenced("cuda", feedback.code)}, {"VERDICT", describe(feedback)}};
 }
 
 }  // namespace
+
+std::string describe(const Feedback& feedback) {
+  std::string text = describe_verdict(feedback.measurement);
+  if (feedback.counts) text += "\n### What its memory accesses cost\n\n" + describe_counts(*feedback.counts);
+  if (!feedback.profile.empty()) text += "\n### What the profiler says\n\n" + feedback.profile;
+  return text;
+}
 
 std::string fenced(std::string_view language, std::string_view text) {
   std::size_t longest = 0, run = 0;
@@ -139,31 +120,31 @@ bool has_feedback(std::string_view prompt) {
 }
 
 Result<std::string> render_prompt(const PromptInput& input) {
-  std::filesystem::path path = input.resources->templates() / "prompts" / "kernel.md";
-  CAPSTONE_TRY(auto source, read_file(path, kMaxText));
-  CAPSTONE_TRY(auto values, values_for(input));
-  Values feedback = feedback_values(input.feedback.value_or(Feedback{}));
-  Values all = values;
-  all.insert(feedback.begin(), feedback.end());
-  CAPSTONE_CHECK(check_names(source, all, path));
-
-  ctemplate::TemplateCache cache;
-  if (!cache.StringToTemplateCache("kernel.md", source, ctemplate::DO_NOT_STRIP))
-    return fail("the prompt's template cannot be parsed", path.string(), "install capstone again",
-                ExitCode::kEnvironment);
-  ctemplate::TemplateDictionary dictionary("prompt");
-  fill(values, dictionary);
-  if (input.problem->prepare) dictionary.ShowSection("PREPARE");
-  dictionary.ShowSection(input.problem->fast_math ? "FAST_MATH" : "NO_FAST_MATH");
-  if (input.feedback) {
-    dictionary.ShowSection("HAS_FEEDBACK");
-    fill(feedback, *dictionary.AddSectionDictionary("FEEDBACK"));
+  const Problem& problem = *input.problem;
+  CAPSTONE_TRY(auto known, values_for(input));
+  PromptValues values{std::move(known), {}};
+  const auto show = [&values](const std::string& section, Values inner = {}) {
+    values.sections[section].push_back({std::move(inner), {}});
+  };
+  if (input.with_statement) {
+    CAPSTONE_TRY(const std::string statement, prompt_text_of(problem.folder / "statement.md"));
+    show("STATEMENT", {{"TEXT", with_lower_headings(statement)}});
   }
-  std::string prompt;
-  if (!cache.ExpandWithData("kernel.md", ctemplate::DO_NOT_STRIP, &dictionary, nullptr, &prompt))
-    return fail("the prompt's template cannot be expanded", path.string(), "install capstone again",
-                ExitCode::kEnvironment);
-  return prompt;
+  if (problem.prepare) show("PREPARE");
+  show(problem.fast_math ? "FAST_MATH" : "NO_FAST_MATH");
+  if (input.feedback) {
+    show("HAS_FEEDBACK");
+    show("FEEDBACK", feedback_values(*input.feedback));
+  }
+  if (input.how_to_answer) {
+    CAPSTONE_TRY(const std::string answer, how_to_answer(*input.resources));
+    show("ANSWER", {{"TEXT", answer}});
+  }
+  return expand_prompt(*input.resources, "kernel.md", values);
+}
+
+Result<std::string> how_to_answer(const Resources& resources) {
+  return expand_prompt(resources, "answer.md", {});
 }
 
 }  // namespace capstone

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "harness/base/resources.h"
+#include "harness/model/explanation.h"
 #include "harness/model/problem.h"
 #include "harness/model/record.h"
 
@@ -25,6 +26,8 @@ struct GpuFacts {
 struct Feedback {
   std::string code;
   Measurement measurement;
+  std::optional<Explanation> counts = {};
+  std::string profile = {};  ///< see describe_profile()
 };
 
 struct PromptInput {
@@ -32,15 +35,24 @@ struct PromptInput {
   const Resources* resources = nullptr;
   std::optional<GpuFacts> gpu;
   std::optional<Feedback> feedback;
+  bool with_statement = false;  ///< also the problem's statement, which explains and gives a way in
+  bool how_to_answer = true;    ///< false: the caller says it
 };
 
-/// The prompt, from templates/prompts/kernel.md. It gives the same facts as the student has, and no others.
-/// With feedback it ends with the last attempt's code and the judge's result. The same input gives the same
-/// bytes.
+/// Everything that the judge, `explain` and `profile` say about an attempt. Markdown.
+std::string describe(const Feedback& feedback);
+
+/// The prompt, from templates/prompts/kernel.md. The standard one gives the reference, the contract, the
+/// tolerance and the GPU alone: what the model makes of them is its own idea. With feedback it ends with the
+/// last attempt's code and the judge's result. The same input gives the same bytes.
 ///
 /// @return  UTF-8 Markdown.
-/// @error the template, statement.md or reference.py is missing; the template uses a name that has no value.
+/// @error the template, reference.py or, where it is wanted, statement.md is missing; the template uses a
+/// name that has no value.
 Result<std::string> render_prompt(const PromptInput& input);
+
+/// What a prompt for a kernel says about the form of the answer. @error the template is missing
+Result<std::string> how_to_answer(const Resources& resources);
 
 /// Whether a prompt was rendered with feedback on an earlier attempt.
 bool has_feedback(std::string_view prompt);

@@ -18,8 +18,9 @@ class Prompt : public ::testing::Test {
     problem = *loaded;
     resources.share = fs::path(CAPSTONE_TEMPLATES).lexically_normal().parent_path();
   }
-  std::string prompt(std::optional<Feedback> feedback = {}, std::optional<GpuFacts> gpu = {}) {
-    auto text = render_prompt({&problem, &resources, gpu, feedback});
+  std::string prompt(std::optional<Feedback> feedback = {}, std::optional<GpuFacts> gpu = {},
+                     bool with_statement = false) {
+    auto text = render_prompt({&problem, &resources, gpu, feedback, with_statement});
     EXPECT_TRUE(text) << (text ? "" : render(text.error()));
     return text.value_or("");
   }
@@ -104,6 +105,34 @@ TEST_F(Prompt, CarriesTheReferenceVerbatim) {
   EXPECT_NE(prompt().find(reference), std::string::npos);
 }
 
+TEST_F(Prompt, StatementWithItsWayInIsAddedOnDemandOnly) {
+  const std::string hint = "Rows need not be a multiple of four.";
+  EXPECT_EQ(prompt().find(hint), std::string::npos);
+  EXPECT_NE(prompt({}, {}, true).find(hint), std::string::npos);
+}
+
+TEST_F(Prompt, FeedbackHasTheCountsAndTheProfile) {
+  Feedback feedback{"code", faster()};
+  Explanation& counts = feedback.counts.emplace();
+  counts.sizes = Json{{"rows", 64}, {"cols", 512}};
+  counts.total.global.units = 8192;
+  counts.compulsory_bytes = 131072;
+  counts.advice.push_back(
+      {"k", "kernel.cu", 7, 0.8, "uncoalesced", "32 sectors a request", "walk along rows"});
+  feedback.profile = describe_profile(
+      Json{{"ncu", "2025.3"}, {"answers", {"`k`, what bounds it: memory: its busiest unit runs at 91 %"}}});
+  const std::string text = prompt(feedback);
+  EXPECT_NE(text.find("2 times the"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find("- Line 7, 80 % of the modelled cost, uncoalesced: 32 sectors a request. Remedy: walk along "
+                "rows."),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("From one profiled launch on the GPU:\n- `k`, what bounds it: memory"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(Prompt, TellsNeitherTheExpectationNorTheEdge) {
   problem.expect = "SECRET-EXPECTATION";
   problem.edge = "SECRET-EDGE";
@@ -115,6 +144,7 @@ TEST_F(Prompt, FillsEveryName) {
   fs::path share = fs::path(::testing::TempDir()) / "prompt_share";
   ASSERT_TRUE(make_folders(share / "templates" / "prompts"));
   ASSERT_TRUE(write_file_atomic(share / "templates" / "prompts" / "kernel.md", "{{TITEL}}\n"));
+  ASSERT_TRUE(write_file_atomic(share / "templates" / "prompts" / "answer.md", "Answer.\n"));
   resources.share = share;
   auto text = render_prompt({&problem, &resources, {}, {}});
   ASSERT_FALSE(text);
@@ -125,7 +155,7 @@ TEST_F(Prompt, AMissingReferenceIsAnError) {
   problem.folder = fs::path(::testing::TempDir()) / "nowhere";
   auto text = render_prompt({&problem, &resources, {}, {}});
   ASSERT_FALSE(text);
-  EXPECT_NE(text.error().where.find("statement.md"), std::string::npos);
+  EXPECT_NE(text.error().where.find("reference.py"), std::string::npos);
 }
 
 TEST_F(Prompt, CodeCannotLeaveItsBlock) {
