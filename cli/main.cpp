@@ -37,6 +37,7 @@ namespace capstone::cli {
   COMMAND(demo)                    \
   COMMAND(syllabus)                \
   COMMAND(llm)                     \
+  COMMAND(machine)                 \
   COMMAND(report)                  \
   COMMAND(open)                    \
   COMMAND(check)                   \

@@ -31,6 +31,8 @@ std::string line_of(const Record& record, const Terminal& t) {
   } else if (record.kind == "hint") {
     const auto hint = b.get<TakenHint>();
     text += fmt::format("  {} of {}", hint.level, hint.of);
+  } else if (record.kind == "search") {
+    text += fmt::format("  {}: {}", text_at(b, "run"), text_at(b, "ended"));
   } else if (record.kind == "attempt") {
     const auto attempt = b.get<Attempt>();
     text += fmt::format("  {} by {}", attempt.number, attempt.model);

@@ -56,10 +56,7 @@ struct PromptChoice {
 
 Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const LedgerView& ledger,
                                 const PromptChoice& choice) {
-  PromptInput input;
-  input.problem = &project.problem;
-  input.resources = &workspace.resources;
-  input.gpu = gpu_facts(workspace, project.problem);
+  PromptInput input = standard_prompt(workspace, project);
   input.with_statement = choice.with_statement;
   if (choice.last) {
     CAPSTONE_TRY(input.feedback, feedback_on(project, ledger, *choice.last));
@@ -83,7 +80,9 @@ Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& 
   const fs::path path =
       request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
   SentPrompt sent{first, {}, {}};
-  if (!request.prompt.empty() || fs::exists(path, code)) {
+  if (!request.sent.empty()) {
+    sent.text = request.sent;
+  } else if (!request.prompt.empty() || fs::exists(path, code)) {
     CAPSTONE_TRY(sent.text, read_file(path, 4u << 20));
   }
   sent.difference = unified_diff(first, sent.text, {"the standard prompt", "sent"});
@@ -155,6 +154,14 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
 }
 
 }  // namespace
+
+PromptInput standard_prompt(const Workspace& workspace, const Project& project) {
+  PromptInput input;
+  input.problem = &project.problem;
+  input.resources = &workspace.resources;
+  input.gpu = gpu_facts(workspace, project.problem);
+  return input;
+}
 
 Result<std::string> prompt_for_model(const PromptRequest& request, const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "harness/project/reply/prompt.h"
 #include "harness/workflows/judge_and_record.h"
 
 namespace capstone::workflows {
+
+/// What the standard prompt of a project says. Both must outlive the result.
+PromptInput standard_prompt(const Workspace& workspace, const Project& project);
 
 struct PromptRequest {
   bool feedback = false;        ///< with the last attempt's code, errors, counts, profile and times
@@ -23,6 +27,7 @@ struct AddReplyRequest {
   std::string reply;            ///< the model's whole reply
   std::string model, settings;  ///< name and version; temperature, tools …
   std::string prompt;           ///< the file with the prompt that was sent; empty: llm/prompt.md
+  std::string sent;             ///< the prompt itself, where it is in no file
   bool anyway = false;          ///< file it although it does not look like a model's reply
   bool judge_now = true;        ///< false: the student reads the code first
   JudgeOptions judge;

@@ -114,7 +114,7 @@ std::string traffic_of(const Explanation& e) {
                         e.moved_bytes() / e.compulsory_bytes, format_bytes(e.compulsory_bytes));
   if (e.total.flops) text += fmt::format(", and did {} FLOP", e.total.flops);
   if (e.total.flops && e.compulsory_flops > 0)
-    text += fmt::format(" where the best algorithm needs {:.4g}", e.compulsory_flops);
+    text += fmt::format("; the problem's cost model counts {:.4g}", e.compulsory_flops);
   return text + ".\n";
 }
 
