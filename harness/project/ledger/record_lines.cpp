@@ -34,6 +34,7 @@ Content content_of(const Record& record) {
   if (record.kind == "explanation") content.explanation = body.get<Explanation>();
   if (record.kind == "hint") content.hint = body.get<TakenHint>();
   if (record.kind == "profile") check_texts(body, {"candidate", "version", "source_sha256"});
+  if (record.kind == "search") check_texts(body, {"run", "search", "provider", "best", "ended"});
   if (record.kind == "checkin") check_texts(body, {"stuck"});
   if (record.kind == "init")
     check_texts(body, {"problem_id", "problem_digest", "started_from", "kernel_sha256"});
