@@ -12,7 +12,8 @@ tests=no package=no
 build=(g++ cmake ninja-build pkg-config ccache
   libcli11-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
   libbenchmark-dev libmuparser-dev libctemplate-dev libssl-dev libarchive-dev libsqlite3-dev libexpected-dev
-  libseccomp-dev libdtl-dev libboost-dev libutfcpp-dev libcpp-httplib-dev)
+  libseccomp-dev libdtl-dev libboost-dev libutfcpp-dev libcpp-httplib-dev
+  libcurl4-openssl-dev)
 run=(bubblewrap gnuplot-nox)
 # CUDA's headers are fetched with pip: always for the tests, else only where there is no Toolkit.
 if [ $tests = yes ] || ! {
