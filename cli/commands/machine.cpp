@@ -127,6 +127,7 @@ Result<ExitCode> show(const Context& context, const MachineArguments& a) {
   for (const machine::IdeaFate& fate : machine::fates_of(run.tree, *node))
     t.out(t.fold(fmt::format("{}. {}{}", fate.number, fate.text,
                              fate.same_as.empty() ? "" : " (merged with " + fate.same_as + ")")));
+  for (const std::string& note : node->notes) t.out(t.fold("note: " + note));
   if (node->correct()) t.out("kind: " + node->behaviour.cell());
   if (!texts.verdict.empty()) t.out(texts.verdict);
   t.out(fmt::format("next: capstone machine show {} --part prompt|reply|code", node->name));

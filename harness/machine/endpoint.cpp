@@ -1,9 +1,10 @@
-// The file of endpoints, which lies outside of every project: it leads to keys.
+// Reads endpoints strictly: a mistyped key would silently change what a comparison of models compares.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
@@ -14,6 +15,18 @@
 namespace capstone::machine {
 namespace {
 
+// What lies in a project is archived and handed in.
+Result<void> require_outside_projects(const fs::path& file, const std::string& what) {
+  std::error_code code;
+  for (fs::path folder = fs::weakly_canonical(fs::absolute(file, code), code).parent_path();;
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / "capstone.yaml", code))
+      return fail(fmt::format("{} lies in a capstone project, which is handed in whole", what), file.string(),
+                  "move it out of the project, for example to ~/.config/capstone");
+    if (folder == folder.parent_path()) return {};
+  }
+}
+
 class EndpointReader {
  public:
   EndpointReader(fs::path file, Environment env) : file_(std::move(file)), env_(env) {}
@@ -22,19 +35,10 @@ class EndpointReader {
     CAPSTONE_CHECK(check_keys(root, {"models"}));
     const YamlNode* models = root.find("models");
     if (!models || !models->is_map() || models->entries.empty())
-      return refuse(root, "`models` is missing or empty",
-                    "write: models: {NAME: {url: …, model: …, key_env: …}}");
-    std::vector<std::string> names;
-    for (const auto& [key, value] : models->entries) {
-      names.push_back(key.text);
-      if (key.text == name || (name.empty() && models->entries.size() == 1)) return endpoint(value);
-    }
-    const auto meant = nearest(name, names);
-    return refuse(
-        *models,
-        name.empty() ? "several models are configured"
-                     : fmt::format("there is no model `{}`", printable(name)),
-        meant ? fmt::format("did you mean `{}`?", *meant) : "name one: --model " + join(names, "|"));
+      return refuse(models ? *models : root, "`models` is missing or names no model",
+                    "write `models:`, and below it a name with its `url` and `model`");
+    CAPSTONE_TRY(const YamlNode* chosen, choose(*models, name));
+    return endpoint(*chosen);
   }
 
  private:
@@ -48,97 +52,114 @@ class EndpointReader {
     for (const auto& [key, value] : map.entries) {
       if (std::find(known.begin(), known.end(), key.text) != known.end()) continue;
       if (key.text == "key")
-        return refuse(key, "a key does not belong into this file",
-                      "write key_env: NAME_OF_A_VARIABLE, or key_file: a file that only you can read");
+        return refuse(key, "a key is never written into this file",
+                      "name the environment variable (`key_env`) or the file (`key_file`) that holds it");
       const auto meant = nearest(key.text, known);
       return refuse(key, fmt::format("unknown key `{}`", key.text),
-                    meant ? fmt::format("did you mean `{}`?", *meant) : "known here: " + join(known, ", "));
+                    meant ? fmt::format("did you mean `{}`?", *meant)
+                          : fmt::format("known here: {}", fmt::join(known, ", ")));
     }
     return {};
   }
 
-  Result<std::string> text(const YamlNode& map, const char* key, bool required) const {
-    const YamlNode* node = map.find(key);
-    if (node && node->is_scalar() && !node->text.empty()) return node->text;
-    if (node) return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
-    if (required) return refuse(map, fmt::format("`{}` is missing", key));
-    return std::string();
-  }
-
-  template <class T>
-  Result<void> number(const YamlNode& map, const char* key, T low, T& into) const {
-    const YamlNode* node = map.find(key);
-    if (!node) return {};
-    const char* end = node->text.data() + node->text.size();
-    T value{};
-    const auto [stopped, error] = std::from_chars(node->text.data(), end, value);
-    if (!node->is_scalar() || error != std::errc() || stopped != end || !(value >= low))
-      return refuse(*node,
-                    fmt::format("`{}` must be a number of at least {}, not {}", key, low, describe(*node)));
-    into = value;
-    return {};
+  Result<const YamlNode*> choose(const YamlNode& models, const std::string& name) const {
+    if (name.empty() && models.entries.size() == 1) return &models.entries[0].second;
+    if (const YamlNode* found = models.find(name)) return found;
+    std::vector<std::string> names;
+    for (const auto& [key, value] : models.entries) names.push_back(key.text);
+    const std::string all = "the file has: " + join(names, ", ");
+    if (name.empty()) return refuse(models, "the file has several models: name one", all);
+    const auto meant = nearest(name, names);
+    return refuse(models, fmt::format("no model `{}` in this file", name),
+                  meant ? fmt::format("did you mean `{}`?", *meant) : all);
   }
 
   Result<Endpoint> endpoint(const YamlNode& map) const {
     CAPSTONE_CHECK(check_keys(map, {"url", "model", "key_env", "key_file", "price_in", "price_out",
                                     "temperature", "max_tokens", "timeout", "requests_per_minute"}));
-    Endpoint e;
-    CAPSTONE_TRY(e.url, text(map, "url", true));
-    CAPSTONE_TRY(e.model, text(map, "model", true));
-    CAPSTONE_CHECK(number(map, "price_in", 0.0, e.price_in));
-    CAPSTONE_CHECK(number(map, "price_out", 0.0, e.price_out));
-    CAPSTONE_CHECK(number(map, "temperature", 0.0, e.temperature));
-    CAPSTONE_CHECK(number(map, "max_tokens", 1, e.max_tokens));
-    CAPSTONE_CHECK(number(map, "timeout", 1.0, e.timeout_seconds));
-    CAPSTONE_CHECK(number(map, "requests_per_minute", 0.0, e.requests_per_minute));
-    CAPSTONE_CHECK(read_key(map, e));
-    return e;
+    Endpoint made;
+    CAPSTONE_TRY(made.url, text(map, "url"));
+    CAPSTONE_TRY(made.model, text(map, "model"));
+    for (const char* key : {"url", "model"})
+      if (!map.find(key)) return refuse(map, fmt::format("`{}` is missing", key));
+    CAPSTONE_TRY(made.key, secret(map));
+    CAPSTONE_CHECK(number(map, "price_in", 0, 1e6, made.price_in));
+    CAPSTONE_CHECK(number(map, "price_out", 0, 1e6, made.price_out));
+    CAPSTONE_CHECK(number(map, "temperature", 0, 2, made.temperature));
+    CAPSTONE_CHECK(number(map, "timeout", 1, 86400, made.timeout_seconds));
+    CAPSTONE_CHECK(number(map, "requests_per_minute", 0, 1e6, made.requests_per_minute));
+    double tokens = made.max_tokens;
+    CAPSTONE_CHECK(number(map, "max_tokens", 0, 1e7, tokens));
+    if (tokens != std::floor(tokens))
+      return refuse(*map.find("max_tokens"), "`max_tokens` must be a whole number");
+    made.max_tokens = static_cast<int>(tokens);
+    return made;
   }
 
-  Result<void> read_key(const YamlNode& map, Endpoint& e) const {
-    CAPSTONE_TRY(const std::string variable, text(map, "key_env", false));
-    CAPSTONE_TRY(const std::string key_file, text(map, "key_file", false));
-    if (!variable.empty() && !key_file.empty())
-      return refuse(map, "key_env and key_file contradict each other", "keep one of them");
-    if (!variable.empty()) {
-      e.key = env_(variable);
-      if (e.key.empty())
-        return refuse(*map.find("key_env"), fmt::format("the environment variable {} is not set", variable),
-                      fmt::format("export {}=…", variable));
-    }
-    if (key_file.empty()) return {};
-    const fs::path path = file_.parent_path() / key_file;
-    struct stat entry {};
-    if (::stat(path.c_str(), &entry) == 0 && (entry.st_mode & (S_IRGRP | S_IROTH)))
-      return fail("other users can read the key", path.string(), "chmod 600 " + path.string());
-    CAPSTONE_TRY(const std::string bytes, read_file(path, 1 << 16));
-    e.key = std::string(trim(bytes));
+  // Empty: the key is not there.
+  Result<std::string> text(const YamlNode& map, const std::string& key) const {
+    const YamlNode* node = map.find(key);
+    if (!node) return std::string();
+    if (!node->is_scalar() || node->text.empty())
+      return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
+    return node->text;
+  }
+
+  Result<void> number(const YamlNode& map, const std::string& key, double least, double most,
+                      double& into) const {
+    const YamlNode* node = map.find(key);
+    if (!node) return {};
+    const char* const end = node->text.data() + node->text.size();
+    double value = 0;
+    const auto [stop, problem] = std::from_chars(node->text.data(), end, value);
+    if (!node->is_scalar() || node->quoted || problem != std::errc() || stop != end ||
+        !(value >= least && value <= most))
+      return refuse(*node, fmt::format("`{}` must be a number from {} to {:.0f}, not {}", key, least, most,
+                                       describe(*node)));
+    into = value;
     return {};
+  }
+
+  Result<std::string> secret(const YamlNode& map) const {
+    CAPSTONE_TRY(const std::string variable, text(map, "key_env"));
+    CAPSTONE_TRY(const std::string path, text(map, "key_file"));
+    if (!variable.empty() && !path.empty())
+      return refuse(*map.find("key_file"), "`key_env` and `key_file` are both given", "keep one of them");
+    if (!path.empty()) return key_in(path);
+    if (variable.empty()) return std::string();
+    const std::string key(trim(env_(variable)));
+    if (key.empty())
+      return refuse(*map.find("key_env"), fmt::format("the environment variable {} is not set", variable),
+                    fmt::format("it holds the endpoint's key: export {}=…", variable));
+    return key;
+  }
+
+  Result<std::string> key_in(const std::string& path) const {
+    const fs::path key_file =
+        path.starts_with("~/") ? fs::path(env_("HOME")) / path.substr(2) : file_.parent_path() / path;
+    CAPSTONE_CHECK(require_outside_projects(key_file, "the file with the key"));
+    CAPSTONE_TRY(const std::string bytes, read_file(key_file, 64u << 10));
+    struct stat info {};
+    if (::stat(key_file.c_str(), &info) != 0 || (info.st_mode & 077) != 0)
+      return fail("others can read the file with the key", key_file.string(),
+                  fmt::format("chmod 600 {}", key_file.string()));
+    const std::string key(trim(bytes));
+    if (key.empty() || key.find('\n') != std::string::npos)
+      return fail("the file with the key must hold one line, the key", key_file.string());
+    return key;
   }
 
   fs::path file_;
   Environment env_;
 };
 
-// A project is handed in whole.
-Result<void> require_outside_of_projects(const fs::path& file) {
-  std::error_code code;
-  for (fs::path folder = fs::weakly_canonical(file, code).parent_path(); !folder.empty();
-       folder = folder.parent_path()) {
-    if (fs::exists(folder / "capstone.yaml", code))
-      return fail("the file of endpoints lies in a project", file.string(),
-                  "a project is handed in whole: move the file to ~/.config/capstone/models.yaml");
-    if (folder == folder.root_path()) break;
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Endpoint> read_endpoint(const fs::path& file, const std::string& name, Environment env) {
-  CAPSTONE_CHECK(require_outside_of_projects(file));
-  CAPSTONE_TRY(const std::string bytes, read_file(file, 1 << 20));
-  CAPSTONE_TRY(const YamlNode root, parse_yaml(bytes, file.string()));
+  CAPSTONE_CHECK(require_outside_projects(file, "the file of models"));
+  YamlLimits limits;
+  CAPSTONE_TRY(const std::string bytes, read_file(file, limits.bytes));
+  CAPSTONE_TRY(const YamlNode root, parse_yaml(bytes, file.string(), limits));
   return EndpointReader(file, env).read(root, name);
 }
 

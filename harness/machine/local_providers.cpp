@@ -1,25 +1,38 @@
-// Providers without a network: a program, a folder, a recording.
+// Models that are asked without a network of ours: by a program, through a folder, from a recording.
 #include <fmt/format.h>
 
-#include <chrono>
-#include <thread>
-
 #include "harness/base/files.h"
-#include "harness/base/subprocess.h"
-#include "harness/base/text.h"
+#include "harness/base/last_line.h"
 #include "harness/machine/provider.h"
+#include "harness/machine/waiting.h"
 #include "harness/project/reply/extract.h"
 
 namespace capstone::machine {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr auto kPoll = std::chrono::milliseconds(100);
+bool is_plain(std::string_view text, std::string_view signs) {
+  for (const char c : text)
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+        signs.find(c) == signs.npos)
+      return false;
+  return !text.empty();
+}
 
-tl::unexpected<Error> was_stopped() { return fail("stopped", {}, {}, ExitCode::kInterrupted); }
+Result<void> check_name(const std::string& name) {
+  constexpr std::size_t kLongest = 200;  // [B] a file system takes 255, its extension included
+  if (is_plain(name, "-_.") && name[0] != '.' && name.size() <= kLongest) return {};
+  return fail("a question's name cannot be a file's: " + printable(to_utf8(name)).substr(0, kLongest), {},
+              "it has letters, digits, `-`, `_` and `.`, and does not begin with `.`", ExitCode::kInternal);
+}
 
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
+// The last lines of what a program printed, indented for an error.
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t kLines = 5, kLineBytes = 300;
+  std::vector<std::string> lines = split(trim(printable(to_utf8(text))), '\n');
+  if (lines.size() > kLines) lines.erase(lines.begin(), lines.end() - kLines);
+  std::string end;
+  for (const std::string& line : lines) end += "\n    " + to_utf8(line.substr(0, kLineBytes));
+  return end;
 }
 
 class CommandProvider : public Provider {
@@ -27,118 +40,162 @@ class CommandProvider : public Provider {
   CommandProvider(std::string program, double timeout_seconds)
       : program_(std::move(program)), timeout_seconds_(timeout_seconds) {}
 
-  // The program's name alone: its arguments may hold a key or a path.
+  // Its arguments may hold a key or a path.
   std::string description() const override {
-    const std::string first = program_.substr(0, program_.find_first_of(" \t\n"));
-    return "the program " + fs::path(first).filename().string();
+    const std::string_view word = std::string_view(program_).substr(0, program_.find(' '));
+    if (!is_plain(word, "-_./")) return "a program";
+    return fmt::format("the program {}", word.substr(word.rfind('/') + 1));
   }
 
   Result<Answer> ask(const Question& question, const std::stop_token& stop) override {
+    const Clock::time_point begin = Clock::now();
     ProcessSpec spec;
     spec.argv = {"/bin/sh", "-c", program_};
-    spec.env = {{"CAPSTONE_QUESTION", question.name}};
     spec.input = flat_text(question.conversation);
     spec.max_output = kMaxReplyBytes;
-    const auto begun = Clock::now();
     CAPSTONE_TRY(Child child, Child::start(spec));
-    while (child.running()) {
-      if (stop.stop_requested() || interrupted()) return was_stopped();
-      if (seconds_since(begun) > timeout_seconds_)
-        return fail(
-            fmt::format("the program gave no answer to {} in {:g} s", question.name, timeout_seconds_),
-            program_, "give it more time: --answer-timeout SECONDS");
-      std::this_thread::sleep_for(kPoll / 5);
-    }
-    const ProcessResult ended = child.finish(std::chrono::seconds(5));
-    if (ended.end == ProcessResult::End::kInterrupted) return was_stopped();
-    if (!ended.ok()) return complain(question, ended);
-    if (trim(ended.out).empty())
-      return fail(fmt::format("the program's answer to {} is empty", question.name), program_,
-                  "it gets the prompt on its standard input and writes the reply to its standard output");
+    const Clock::time_point end = begin + to_duration(timeout_seconds_);
+    while (child.running() && !stopped(stop) && Clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const ProcessResult ran = child.finish(std::chrono::milliseconds(0));
+    if (stopped(stop)) return fail(interruption());
+    if (!ran.ok()) return fail(failure(ran));
+    if (trim(ran.out).empty()) return fail(error("the program printed no reply", ran));
     Answer answer;
-    answer.text = ended.out;
-    answer.seconds = seconds_since(begun);
+    answer.text = ran.out;
+    answer.seconds = seconds_since(begin);
     return answer;
   }
 
  private:
-  tl::unexpected<Error> complain(const Question& question, const ProcessResult& ended) const {
-    constexpr std::size_t kShown = 600;
-    const std::string said(trim(to_utf8(ended.err)));
-    const std::string how = ended.end == ProcessResult::End::kExited
-                                ? fmt::format("ended with exit code {}", ended.status)
-                            : ended.end == ProcessResult::End::kTooMuchOutput
-                                ? fmt::format("wrote more than {}", format_bytes(kMaxReplyBytes))
-                                : std::string("was ended by a signal");
-    return fail(fmt::format("the program that answers {}", how) + " for " + question.name, program_,
-                said.empty() ? "it said nothing on its standard error"
-                             : "it said: " + said.substr(said.size() - std::min(said.size(), kShown)));
+  Error failure(const ProcessResult& ran) const {
+    using End = ProcessResult::End;
+    if (ran.end == End::kTimedOut)
+      return error(fmt::format("the program did not end within {:g} s", timeout_seconds_), ran);
+    if (ran.end == End::kTooMuchOutput)
+      return error(
+          fmt::format("the program printed more than {}", format_bytes(static_cast<double>(kMaxReplyBytes))),
+          ran);
+    if (ran.end == End::kSignalled)
+      return error(fmt::format("the program was ended by signal {}", ran.status), ran);
+    return error(fmt::format("the program ended with exit code {}", ran.status), ran);
+  }
+
+  Error error(const std::string& what, const ProcessResult& ran) const {
+    return {what, program_,
+            trim(ran.err).empty() ? "it reads the question on its standard input and prints the reply"
+                                  : "its standard error ends with:" + last_lines(ran.err),
+            ExitCode::kEnvironment};
   }
 
   std::string program_;
   double timeout_seconds_;
 };
 
-Result<void> require_file_name(const std::string& name) {
-  const bool fits =
-      !name.empty() && name.front() != '.' &&
-      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") ==
-          std::string::npos;
-  return fits ? Result<void>() : fail(fmt::format("`{}` cannot be a file's name", printable(name)));
+fs::path prompt_path(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".prompt.md");
+}
+fs::path reply_path(const fs::path& folder, const std::string& name) { return folder / (name + ".reply.md"); }
+
+// A file's size and time: whether it still changes.
+struct Look {
+  std::uintmax_t size = 0;
+  fs::file_time_type time;
+  bool operator==(const Look&) const = default;
+};
+
+Look look_at(const fs::path& path) {
+  std::error_code code;
+  Look look;
+  if (!fs::is_regular_file(path, code)) return {};
+  look.size = fs::file_size(path, code);
+  if (code) return {};
+  look.time = fs::last_write_time(path, code);
+  return code ? Look{} : look;
 }
 
 class FolderProvider : public Provider {
  public:
-  FolderProvider(fs::path folder, bool waits) : folder_(std::move(folder)), waits_(waits) {}
-
-  std::string description() const override { return waits_ ? "replies from a folder" : "recorded replies"; }
+  explicit FolderProvider(fs::path folder) : folder_(std::move(folder)) {}
+  std::string description() const override { return "through a folder"; }
 
   Result<Answer> ask(const Question& question, const std::stop_token& stop) override {
-    CAPSTONE_CHECK(require_file_name(question.name));
-    const fs::path reply = folder_ / (question.name + ".reply.md");
-    const auto begun = Clock::now();
-    if (waits_) {
-      CAPSTONE_CHECK(write_prompt(question));
-      while (!is_settled(reply)) {
-        if (stop.stop_requested() || interrupted()) return was_stopped();
-        std::this_thread::sleep_for(kPoll);
-      }
-    }
-    std::error_code code;
-    if (!fs::exists(reply, code))
-      return fail("the recording has no reply to " + question.name, reply.string(),
-                  "it ends here; --tries N asks no more than it holds");
+    const Clock::time_point begin = Clock::now();
+    CAPSTONE_CHECK(check_name(question.name));
+    CAPSTONE_CHECK(leave_prompt(prompt_path(folder_, question.name), flat_text(question.conversation)));
+    const fs::path reply = reply_path(folder_, question.name);
+    if (!wait_for(reply, stop)) return fail(interruption());
     Answer answer;
     CAPSTONE_TRY(answer.text, read_file(reply, kMaxReplyBytes));
-    answer.seconds = waits_ ? seconds_since(begun) : 0;
+    answer.seconds = seconds_since(begin);
     return answer;
   }
 
  private:
-  Result<void> write_prompt(const Question& question) const {
-    const fs::path path = folder_ / (question.name + ".prompt.md");
-    const std::string text = flat_text(question.conversation);
-    if (const auto there = read_file(path)) {
-      if (*there == text) return {};
-      return fail("the folder holds another prompt of this name", path.string(),
-                  "it belongs to another run: name another folder");
-    }
-    return write_file_atomic(path, text);
+  // A prompt that is there already may have an answer: it is never replaced by another one.
+  static Result<void> leave_prompt(const fs::path& path, const std::string& text) {
+    std::error_code code;
+    if (!fs::exists(path, code)) return write_new_file(path, text);
+    CAPSTONE_TRY(const std::string there, read_file(path));
+    if (there == text) return {};
+    return fail("this prompt exists already, with other text", path.string(),
+                "it belongs to another run: use a new folder, or move its files away");
   }
 
-  // Not empty, and not changed for a second: it may be written slowly.
-  static bool is_settled(const fs::path& path) {
-    std::error_code code;
-    if (const auto size = fs::file_size(path, code); code || size == 0) return false;
-    const auto changed = fs::last_write_time(path, code);
-    return !code && fs::file_time_type::clock::now() - changed > std::chrono::seconds(1);
+  // Until the reply is there and whoever writes it has finished.
+  static bool wait_for(const fs::path& reply, const std::stop_token& stop) {
+    constexpr std::chrono::milliseconds kPoll{200};
+    constexpr std::chrono::seconds kQuiet{1};
+    Look last = look_at(reply);
+    Clock::time_point since = Clock::now();
+    if (last.size > 0 && fs::file_time_type::clock::now() - last.time >= kQuiet) return !stopped(stop);
+    while (last.size == 0 || Clock::now() - since < kQuiet) {
+      if (!sleep_until(Clock::now() + kPoll, stop)) return false;
+      const Look now = look_at(reply);
+      if (now == last) continue;
+      last = now;
+      since = Clock::now();
+    }
+    return true;
   }
 
   fs::path folder_;
-  bool waits_;
+};
+
+class RecordedProvider : public Provider {
+ public:
+  explicit RecordedProvider(fs::path folder) : folder_(std::move(folder)) {}
+  std::string description() const override { return "recorded replies"; }
+
+  Result<Answer> ask(const Question& question, const std::stop_token& stop) override {
+    const Clock::time_point begin = Clock::now();
+    if (stopped(stop)) return fail(interruption());
+    CAPSTONE_CHECK(check_name(question.name));
+    const fs::path reply = reply_path(folder_, question.name);
+    std::error_code code;
+    if (!fs::exists(reply, code))
+      return fail("the recording has no reply to question " + question.name, reply.string(),
+                  "put the reply there, or ask a model");
+    Answer answer;
+    CAPSTONE_TRY(answer.text, read_file(reply, kMaxReplyBytes));
+    answer.seconds = seconds_since(begin);
+    return answer;
+  }
+
+ private:
+  fs::path folder_;
 };
 
 }  // namespace
+
+std::string flat_text(const std::vector<Message>& conversation) {
+  if (conversation.size() == 1) return conversation[0].text;
+  std::string text = "This is a conversation. Answer its last message.\n";
+  for (const Message& message : conversation)
+    text += fmt::format("\n----- {} -----\n\n{}{}", message.role, message.text,
+                        message.text.ends_with('\n') ? "" : "\n");
+  return text;
+}
 
 std::unique_ptr<Provider> command_provider(const std::string& program, double timeout_seconds) {
   return std::make_unique<CommandProvider>(program, timeout_seconds);
@@ -146,14 +203,13 @@ std::unique_ptr<Provider> command_provider(const std::string& program, double ti
 
 Result<std::unique_ptr<Provider>> folder_provider(const fs::path& folder) {
   CAPSTONE_CHECK(make_folders(folder));
-  return std::make_unique<FolderProvider>(folder, true);
+  return std::make_unique<FolderProvider>(folder);
 }
 
 Result<std::unique_ptr<Provider>> recorded_provider(const fs::path& folder) {
   std::error_code code;
-  if (!fs::is_directory(folder, code))
-    return fail("no such recording", folder.string(), "name a folder with files like 0001.reply.md");
-  return std::make_unique<FolderProvider>(folder, false);
+  if (!fs::is_directory(folder, code)) return fail("no such folder", folder.string(), "check the path");
+  return std::make_unique<RecordedProvider>(folder);
 }
 
 }  // namespace capstone::machine

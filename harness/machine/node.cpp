@@ -92,6 +92,7 @@ void to_json(Json& json, const Node& n) {
               {"cost", n.cost},
               {"seconds", n.seconds},
               {"requests", n.requests},
+              {"notes", n.notes},
               {"ideas", n.ideas},
               {"source_sha256", n.source_sha256},
               {"verdict", n.verdict},
@@ -131,6 +132,7 @@ void from_json(const Json& json, Node& n) {
   read(json, "cost", n.cost);
   read(json, "seconds", n.seconds);
   read(json, "requests", n.requests);
+  read(json, "notes", n.notes);
   read(json, "ideas", n.ideas);
   read(json, "source_sha256", n.source_sha256);
   read(json, "verdict", n.verdict);

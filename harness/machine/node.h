@@ -66,6 +66,7 @@ struct Node {
   std::int64_t tokens_in = 0, tokens_out = 0;
   double cost = 0, seconds = 0;  ///< of the answer
   int requests = 0;
+  std::vector<std::string> notes = {};  ///< of the provider: "the provider cut the reply off …"
 
   std::vector<std::string> ideas = {};  ///< of kIdeas: what the reply lists
   std::string source_sha256;            ///< the code; empty: the reply has none

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/base/resources.h"
 
 namespace capstone::machine {
 
@@ -27,9 +26,10 @@ struct Answer {
   std::string text;                            ///< the model's whole reply
   std::string model;                           ///< as the provider names it; empty: it does not
   std::int64_t tokens_in = 0, tokens_out = 0;  ///< as reported; 0: not reported
-  double cost = 0;     ///< of these tokens, by the prices in the configuration; 0: unknown
-  double seconds = 0;  ///< from the question to the end of the answer, retries included
-  int requests = 1;    ///< how often the question was sent
+  double cost = 0;                 ///< of these tokens, by the prices in the configuration; 0: unknown
+  double seconds = 0;              ///< from the question to the end of the answer, retries included
+  int requests = 1;                ///< how often the question was sent
+  std::vector<std::string> notes;  ///< what a reader should know: "the provider cut the reply off …"
 };
 
 class Provider {

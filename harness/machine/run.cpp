@@ -163,6 +163,7 @@ class Run {
     node.cost = answer->cost;
     node.seconds = answer->seconds;
     node.requests = answer->requests;
+    node.notes = answer->notes;
     if (node.kind == NodeKind::kIdeas) {
       node.ideas = ideas_in(to_utf8(answer->text), parts_.ideas);
       node.state = NodeState::kDone;

@@ -92,7 +92,7 @@ TEST_F(Machine, RefinementAnswersTheJudgesWords) {
                 third = machine({"show", "1-3", "--part", "prompt"}, root);
   EXPECT_TRUE(says(second.out, "It does not compile."));
   EXPECT_TRUE(says(third.out, "Gate one: **WRONG**"));
-  EXPECT_TRUE(says(third.out, "=== Assistant ==="));
+  EXPECT_TRUE(says(third.out, "----- assistant -----"));
   EXPECT_TRUE(says(refined.out, "best: 1-3"));
 }
 

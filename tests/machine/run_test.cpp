@@ -199,8 +199,9 @@ TEST_F(RunTest, ATurnGetsTheWholeConversationAndTheJudgesWords) {
 
 TEST_F(RunTest, EvolutionBuildsOnWhatWasConfirmed) {
   Scripted model([](const Question& q) -> Result<Answer> {
-    if (q.name.size() == 3)
-      return reply("1. unlike" + q.name + " registers everywhere\n2. another" + q.name + " shared memory\n");
+    if (q.name == "1-1") return reply("1. Registers hold everything.\n2. Shared memory with padding.\n");
+    if (q.name == "2-1")
+      return reply("1. Vectorised loads of sixteen bytes.\n2. Several rows for each block.\n");
     if (q.name == "1-1-1-1") return kernel("quick(); lucky();");
     return kernel("good(" + std::to_string(std::hash<std::string>()(q.name)) + ");");
   });
@@ -218,6 +219,7 @@ TEST_F(RunTest, EvolutionBuildsOnWhatWasConfirmed) {
   EXPECT_EQ(find_node(tree, "2-1")->parent, "1-1-2-1");
   const auto ideas = std::find_if(model.questions.begin(), model.questions.end(),
                                   [](const Question& q) { return q.name == "2-1"; });
+  ASSERT_NE(ideas, model.questions.end());
   const std::string& prompt = ideas->conversation[0].text;
   EXPECT_NE(prompt.find("## The kernel to improve"), std::string::npos);
   EXPECT_NE(prompt.find("exactly 2 ideas"), std::string::npos);
@@ -225,7 +227,9 @@ TEST_F(RunTest, EvolutionBuildsOnWhatWasConfirmed) {
   EXPECT_EQ(prompt.find("Answer with the complete file"), std::string::npos) << "ideas, no code yet";
   const auto code = std::find_if(model.questions.begin(), model.questions.end(),
                                  [](const Question& q) { return q.name == "2-1-1-1"; });
-  EXPECT_NE(code->conversation[0].text.find("## The idea to implement\n\nunlike2-1"), std::string::npos);
+  ASSERT_NE(code, model.questions.end());
+  EXPECT_NE(code->conversation[0].text.find("## The idea to implement\n\nVectorised loads"),
+            std::string::npos);
   EXPECT_NE(code->conversation[0].text.find("Answer with the complete file"), std::string::npos);
 }
 
