@@ -22,7 +22,7 @@ struct MachineArguments {
   machine::SampleSettings sample;
   machine::RefineSettings refine;
   machine::EvolveSettings evolve;
-  std::string run, node, part = "all";
+  std::string run, node, part = "all", html, jsonl = "traces.jsonl";
 };
 
 void add_search_options(CLI::App& command, MachineArguments& a, Context& context) {
@@ -97,6 +97,11 @@ Result<const machine::Node*> node_of(const workflows::MachineRun& run, const std
 Result<ExitCode> show(const Context& context, const MachineArguments& a) {
   const Terminal& t = context.terminal;
   CAPSTONE_TRY(const workflows::MachineRun run, workflows::machine_run(a.run, context));
+  if (!a.html.empty()) {
+    CAPSTONE_TRY(const fs::path page, workflows::write_machine_page(run, a.html, context));
+    t.out(page.string());
+    return ExitCode::kDone;
+  }
   if (a.node.empty()) {
     if (context.json) {
       t.out(json_of(run).dump(2));
@@ -124,10 +129,11 @@ Result<ExitCode> show(const Context& context, const MachineArguments& a) {
   }
   t.out(node_line(*node, t));
   if (!node->idea.empty()) t.out(t.fold("idea: " + node->idea));
-  for (const machine::IdeaFate& fate : machine::fates_of(run.tree, *node))
+  for (const machine::IdeaFate& fate : machine::fates_of(run.tree)[node->name])
     t.out(t.fold(fmt::format("{}. {}{}", fate.number, fate.text,
                              fate.same_as.empty() ? "" : " (merged with " + fate.same_as + ")")));
   for (const std::string& note : node->notes) t.out(t.fold("note: " + note));
+  for (const std::string& label : node->labels) t.out(t.fold("label: " + label));
   if (node->correct()) t.out("kind: " + node->behaviour.cell());
   if (!texts.verdict.empty()) t.out(texts.verdict);
   t.out(fmt::format("next: capstone machine show {} --part prompt|reply|code", node->name));
@@ -212,12 +218,24 @@ void add_machine(CLI::App& app, Context& context, Action& action) {
   shown->add_option("--run", a->run, "(default: the newest)");
   shown->add_option("--part", a->part, "all, prompt, reply or code")
       ->check(CLI::IsMember({"all", "prompt", "reply", "code"}));
+  shown->add_option("--html", a->html, "write the run as a page to this file");
   add_format(*shown, context);
   shown->callback([&context, &action, a] { action = [&context, a] { return show(context, *a); }; });
 
   auto* runs = command->add_subcommand("runs", "the runs of this project");
   add_format(*runs, context);
   runs->callback([&context, &action] { action = [&context] { return list(context); }; });
+
+  auto* exported = command->add_subcommand(
+      "export", "write all conversations with their rewards as JSON lines, for those who train models");
+  exported->add_option("--jsonl", a->jsonl, "the file (default traces.jsonl)");
+  exported->callback([&context, &action, a] {
+    action = [&context, a]() -> Result<ExitCode> {
+      CAPSTONE_TRY(const int count, workflows::write_machine_traces(a->jsonl, context));
+      context.terminal.out(fmt::format("{} lines in {}", count, a->jsonl));
+      return ExitCode::kDone;
+    };
+  });
 
   auto* taken =
       command->add_subcommand("take", "file a node's kernel as an attempt of the model, and judge it again");

@@ -26,13 +26,14 @@ constexpr const char* kPath = "/chat/completions";
 
 // libcurl's functions. It is loaded when the first endpoint is made: `capstone` starts without it, and a
 // package need not bring it along.
-#define CAPSTONE_CURL_FUNCTIONS(X)                                                                        \
-  X(global_init)                                                                                          \
-  X(easy_init)                                                                                            \
-  X(easy_setopt) X(easy_getinfo) X(easy_cleanup) X(easy_strerror) X(multi_init) X(multi_add_handle)       \
-      X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_remove_handle) X(multi_cleanup)           \
-          X(multi_strerror) X(slist_append) X(slist_free_all) X(url) X(url_set) X(url_get) X(url_cleanup) \
-              X(free)
+#define CAPSTONE_CURL_FUNCTIONS(X)                                                                  \
+  X(global_init)                                                                                    \
+  X(easy_init)                                                                                      \
+  X(easy_setopt)                                                                                    \
+  X(easy_getinfo)                                                                                   \
+  X(easy_cleanup) X(easy_strerror) X(multi_init) X(multi_add_handle) X(multi_perform) X(multi_poll) \
+      X(multi_info_read) X(multi_remove_handle) X(multi_cleanup) X(multi_strerror) X(slist_append)  \
+          X(slist_free_all) X(url) X(url_set) X(url_get) X(url_cleanup) X(free)
 struct Curl {
 #define CAPSTONE_DECLARE(name) decltype(&curl_##name) name = nullptr;
   CAPSTONE_CURL_FUNCTIONS(CAPSTONE_DECLARE)

@@ -60,6 +60,13 @@ std::set<std::string> words_of(const std::string& text) {
   return words;
 }
 
+double likeness(const std::set<std::string>& first, const std::set<std::string>& second) {
+  if (first.empty() || second.empty()) return 0;
+  std::size_t both = 0;
+  for (const std::string& word : first) both += second.count(word);
+  return static_cast<double>(both) / static_cast<double>(first.size() + second.size() - both);
+}
+
 }  // namespace
 
 std::vector<std::string> ideas_in(const std::string& reply, int most) {
@@ -70,30 +77,34 @@ std::vector<std::string> ideas_in(const std::string& reply, int most) {
 }
 
 double likeness(const std::string& a, const std::string& b) {
-  const std::set<std::string> first = words_of(a), second = words_of(b);
-  if (first.empty() || second.empty()) return a == b ? 1 : 0;
-  std::size_t both = 0;
-  for (const std::string& word : first) both += second.count(word);
-  return static_cast<double>(both) / static_cast<double>(first.size() + second.size() - both);
+  if (a == b) return 1;
+  return likeness(words_of(a), words_of(b));
 }
 
-std::vector<IdeaFate> fates_of(const Tree& tree, const Node& ideas) {
-  std::vector<std::pair<std::string, std::string>> earlier;  // place, text
-  std::vector<IdeaFate> fates;
+std::map<std::string, std::vector<IdeaFate>> fates_of(const Tree& tree) {
+  struct Taken {
+    std::string place;
+    std::set<std::string> words;
+  };
+  std::vector<Taken> taken;
+  std::map<std::string, std::vector<IdeaFate>> fates;
   for (const Node& node : tree) {
     if (node.kind != NodeKind::kIdeas) continue;
-    fates.clear();
+    std::vector<IdeaFate>& here = fates[node.name];
     for (const std::string& text : node.ideas) {
-      IdeaFate fate{static_cast<int>(fates.size()) + 1, text, {}};
-      for (const auto& [place, other] : earlier)
-        if (fate.same_as.empty() && likeness(text, other) >= kSameIdea) fate.same_as = place;
-      if (fate.same_as.empty())
-        earlier.emplace_back(fmt::format("{}, idea {}", node.name, fate.number), text);
-      fates.push_back(std::move(fate));
+      IdeaFate fate{static_cast<int>(here.size()) + 1, text, {}};
+      std::set<std::string> words = words_of(text);
+      const auto same = std::find_if(taken.begin(), taken.end(), [&](const Taken& earlier) {
+        return likeness(words, earlier.words) >= kSameIdea;
+      });
+      if (same != taken.end())
+        fate.same_as = same->place;
+      else
+        taken.push_back({fmt::format("{}, idea {}", node.name, fate.number), std::move(words)});
+      here.push_back(std::move(fate));
     }
-    if (node.name == ideas.name) return fates;
   }
-  return {};
+  return fates;
 }
 
 }  // namespace capstone::machine

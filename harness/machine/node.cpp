@@ -7,6 +7,7 @@
 #include "harness/base/digest.h"
 #include "harness/emulator/rewriter/cxx_tokens.h"
 #include "harness/model/fields.h"
+#include "harness/model/labels.h"
 
 namespace capstone::machine {
 namespace {
@@ -75,6 +76,12 @@ std::string Behaviour::cell() const {
                      bound_by.empty() ? "bound unknown" : bound_by, traffic_class(traffic));
 }
 
+bool Node::doubtful() const {
+  return std::any_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return label.starts_with(kNeedsExplanation) || label.starts_with("source:");
+  });
+}
+
 void to_json(Json& json, const Node& n) {
   json = Json{{"name", n.name},
               {"kind", n.kind == NodeKind::kIdeas ? "ideas" : "kernel"},
@@ -99,6 +106,7 @@ void to_json(Json& json, const Node& n) {
               {"gate_two", n.gate_two},
               {"failure", n.failure},
               {"python", n.python},
+              {"labels", n.labels},
               {"tokens_sha256", n.tokens_sha256},
               {"behaviour", json_of(n.behaviour)},
               {"measurement_sha256", n.measurement_sha256},
@@ -139,6 +147,7 @@ void from_json(const Json& json, Node& n) {
   read(json, "gate_two", n.gate_two);
   read(json, "failure", n.failure);
   read(json, "python", n.python);
+  read(json, "labels", n.labels);
   read(json, "tokens_sha256", n.tokens_sha256);
   if (const Json* behaviour = field(json, "behaviour")) n.behaviour = behaviour_from(*behaviour);
   read(json, "measurement_sha256", n.measurement_sha256);

@@ -74,6 +74,7 @@ struct Node {
   std::string gate_two;                 ///< gate two's label; empty: not timed
   std::string failure;                  ///< what went wrong, one line
   bool python = false;                  ///< the code is a .py file with ModelNew
+  std::vector<std::string> labels = {};  ///< of the judgement, see Measurement
   std::string tokens_sha256;            ///< see token_digest()
   std::optional<Fitness> fitness = {};
   Behaviour behaviour = {};
@@ -86,8 +87,10 @@ struct Node {
 
   bool correct() const { return verdict == label_of(GateOne::kPassed); }
   bool faster() const { return gate_two == label_of(GateTwo::kFaster); }
+  /// Whether a label says that a person has to look first: then nothing is built on it, however fast.
+  bool doubtful() const;
   /// Whether it may be continued: correct, and found correct again.
-  bool proven() const { return correct() && confirmed.value_or(false); }
+  bool proven() const { return correct() && confirmed.value_or(false) && !doubtful(); }
 };
 
 void to_json(Json& json, const Node& node);

@@ -203,6 +203,7 @@ class Run {
 
   static void take_over(Node& node, const Node& other) {
     node.state = NodeState::kDone;
+    node.labels = other.labels;
     node.verdict = other.verdict;
     node.gate_two = other.gate_two;
     node.failure = other.failure;
@@ -237,6 +238,9 @@ class Run {
                       "nothing was recorded for it; the same command goes on",
                       ExitCode::kEnvironment});
     }
+    for (const std::string& label : m.labels)
+      if (std::find(node.labels.begin(), node.labels.end(), label) == node.labels.end())
+        node.labels.push_back(label);
     if (again) {
       // The worse of the two judgements counts.
       const std::optional<Fitness> fitness = fitness_of(*judged);
@@ -300,7 +304,8 @@ std::string failure_line(const Measurement& m) {
   for (const CaseResult& c : m.cases) {
     if (c.passed) continue;
     std::string text = c.problem;
-    if (c.diagnosis && !c.diagnosis->pattern.empty()) text += "; " + c.diagnosis->pattern;
+    if (c.diagnosis && text.find(c.diagnosis->pattern) == std::string::npos)
+      text += "; " + c.diagnosis->pattern;
     return c.where.empty() ? text : text + ", at " + c.where;
   }
   return m.gate_two_reason;

@@ -102,7 +102,7 @@ class Evolve : public Search {
       for (const Node& node : tree) {
         if (node.round != round || node.island != island || !node.correct()) continue;
         proven += node.proven();
-        if (!node.confirmed && !same_code_before(tree, node)) open.push_back(&node);
+        if (!node.confirmed && !node.doubtful() && !same_code_before(tree, node)) open.push_back(&node);
       }
       std::sort(open.begin(), open.end(), is_fitter);
       for (const Node* node : open)
@@ -184,9 +184,10 @@ class Evolve : public Search {
 
   std::vector<Node> kernels_of_round(const Tree& tree, int round) const {
     std::vector<Node> nodes;
+    const auto fates = fates_of(tree);
     for (const Node& ideas : tree) {
       if (ideas.kind != NodeKind::kIdeas || ideas.round != round) continue;
-      for (const IdeaFate& fate : fates_of(tree, ideas)) {
+      for (const IdeaFate& fate : fates.at(ideas.name)) {
         if (!fate.same_as.empty()) continue;
         for (int i = 1; i <= settings_.each; ++i) {
           nodes.push_back(kernel_node(fmt::format("{}-{}-{}", ideas.name, fate.number, i), ideas.name, round,

@@ -2,6 +2,7 @@
 // What to ask next. A search is a function of the tree so far and of its settings alone: it keeps nothing, so
 // that a run that was killed goes on as if nothing had happened, and the same replies give the same tree.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ struct IdeaFate {
   std::string text;
   std::string same_as;  ///< the earlier idea's place, "1-2, idea 3"; empty: it was taken
 };
-/// The ideas of one node, in the light of all that come before it in the tree.
-std::vector<IdeaFate> fates_of(const Tree& tree, const Node& ideas);
+/// The ideas of every node that asked for some, by its name, in the light of all that come before them in the
+/// tree.
+std::map<std::string, std::vector<IdeaFate>> fates_of(const Tree& tree);
 
 }  // namespace capstone::machine

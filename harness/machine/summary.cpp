@@ -11,6 +11,7 @@ namespace {
 bool is_judged(const Node& node) { return node.kind == NodeKind::kKernel && node.state == NodeState::kDone; }
 
 bool is_better(const Node& a, const Node& b) {
+  if (a.doubtful() != b.doubtful()) return b.doubtful();
   if (a.proven() != b.proven()) return a.proven();
   return (a.fitness ? a.fitness->low() : 0) > (b.fitness ? b.fitness->low() : 0);
 }

@@ -13,6 +13,8 @@
 #include "harness/base/instant.h"
 #include "harness/base/text.h"
 #include "harness/project/reply/feedback.h"
+#include "harness/workflows/output_path.h"
+#include "templates/machine_page.h"
 
 namespace capstone::workflows {
 namespace {
@@ -278,6 +280,89 @@ Result<AddReplyOutcome> take_node(const MachineRun& run, const m::Node& node, co
   request.settings = fmt::format("node {} of {}", node.name, run.info.name);
   request.judge = judge;
   return add_reply(request, workspace, progress, {});
+}
+
+Result<fs::path> write_machine_page(const MachineRun& run, const std::string& out,
+                                    const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const m::Archive archive, machine_archive(workspace));
+  CAPSTONE_TRY(const fs::path path, output_path(workspace, out, Output::kPage));
+  const MachinePage page{&run.info, &run.tree, &archive, project.problem.title, workspace.resources.version};
+  CAPSTONE_TRY(const std::string html, machine_page(page, workspace.resources.templates()));
+  CAPSTONE_CHECK(write_file_atomic(path, html));
+  return path;
+}
+
+namespace {
+
+// A flat conversation, see machine::flat_text(), as messages again would be guesswork; the tree has its
+// parts.
+Result<Json> messages_of(const m::Archive& archive, const m::Tree& tree, const m::Node& node,
+                         const std::function<std::string(std::string)>& mask) {
+  std::vector<const m::Node*> turns{&node};
+  // Only a refinement has conversations: a kernel without an idea below another kernel.
+  while (turns.back()->idea.empty())
+    if (const m::Node* parent = m::find_node(tree, turns.back()->parent))
+      turns.push_back(parent);
+    else
+      break;
+  Json messages = Json::array();
+  for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) {
+    CAPSTONE_TRY(const std::string prompt, archive.text((*turn)->prompt_sha256));
+    CAPSTONE_TRY(const std::string reply, archive.text((*turn)->reply_sha256));
+    constexpr std::string_view kUser = "\n----- user -----\n\n";
+    const std::size_t last = prompt.rfind(kUser);
+    messages.push_back({{"role", "user"},
+                        {"content", mask(last == std::string::npos || turn == turns.rbegin()
+                                             ? prompt
+                                             : prompt.substr(last + kUser.size()))}});
+    messages.push_back({{"role", "assistant"}, {"content", mask(reply)}});
+  }
+  return messages;
+}
+
+}  // namespace
+
+Result<int> write_machine_traces(const std::string& out, const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const m::Archive archive, machine_archive(workspace));
+  CAPSTONE_TRY(const fs::path path, output_path(workspace, out, Output::kRecords));
+  const auto mask = [&](std::string text) {
+    text = to_utf8(text);
+    for (const std::string& secret : {project.root.string(), workspace.home, workspace.user, workspace.host})
+      if (secret.size() > 2) text = replace_all(text, secret, "***");
+    for (const Person& member : project.config.members)
+      for (const std::string& secret : {member.name, member.id, member.email})
+        if (secret.size() > 2) text = replace_all(text, secret, "***");
+    return text;
+  };
+  CAPSTONE_TRY(const auto runs, archive.runs());
+  std::string lines;
+  int count = 0;
+  for (const m::RunInfo& info : runs) {
+    CAPSTONE_TRY(const m::Tree tree, archive.tree(info));
+    for (const m::Node& node : tree) {
+      if (node.kind != m::NodeKind::kKernel || node.state != m::NodeState::kDone) continue;
+      CAPSTONE_TRY(Json messages, messages_of(archive, tree, node, mask));
+      const bool compiled = !node.source_sha256.empty() && node.verdict != label_of(GateOne::kBuildFailed);
+      const bool timed = node.fitness && node.fitness->measured;
+      Json line{{"problem", info.problem},
+                {"run", info.name},
+                {"node", node.name},
+                {"turns", static_cast<int>(messages.size()) / 2},
+                {"messages", std::move(messages)},
+                {"verdict", node.verdict},
+                {"compiled", compiled},
+                {"correct", node.correct()},
+                {"speedup", timed ? Json(node.fitness->value.point) : Json(nullptr)},
+                {"speedup_low", timed ? Json(node.fitness->value.low) : Json(nullptr)},
+                {"reward", node.correct() ? (timed ? node.fitness->low() : 1.0) : 0.0}};
+      lines += line.dump() + "\n";
+      ++count;
+    }
+  }
+  CAPSTONE_CHECK(write_file_atomic(path, lines));
+  return count;
 }
 
 }  // namespace capstone::workflows

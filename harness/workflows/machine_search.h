@@ -57,6 +57,14 @@ struct NodeTexts {
 };
 Result<NodeTexts> texts_of(const machine::Node& node, const Workspace& workspace);
 
+/// Writes a run as a self-contained page. @return where it is
+Result<std::filesystem::path> write_machine_page(const MachineRun& run, const std::string& out,
+                                                 const Workspace& workspace);
+
+/// Writes the conversations of all runs as JSON lines, one for each kernel that was judged: `messages` in the
+/// chat form and a `reward`. Names and paths of the user are masked. @return how many lines
+Result<int> write_machine_traces(const std::string& out, const Workspace& workspace);
+
 /// Files a node's prompt and reply as the model's next attempt and judges its kernel again.
 /// @error the node is not answered; see add_reply()
 Result<AddReplyOutcome> take_node(const MachineRun& run, const machine::Node& node, const JudgeOptions& judge,

@@ -44,7 +44,7 @@ TEST(Ideas, OfALaterNodeMergeWithEarlierOnes) {
   tree[1].name = "1-2";
   tree[1].kind = NodeKind::kIdeas;
   tree[1].ideas = {"Registers keep the whole row", "Use tensor cores for the exponentials"};
-  const auto fates = fates_of(tree, tree[1]);
+  const auto fates = fates_of(tree).at("1-2");
   ASSERT_EQ(fates.size(), 2u);
   EXPECT_EQ(fates[0].same_as, "1-1, idea 1");
   EXPECT_EQ(fates[1].same_as, "");

@@ -112,6 +112,20 @@ TEST_F(Evolution, WrongKernelsNeverBecomeParentsNorInspirations) {
   }
 }
 
+TEST_F(Evolution, WhatNeedsAnExplanationIsBuiltOnByNothing) {
+  EvolveSettings settings;
+  settings.rounds = 3;
+  settings.islands = 1;
+  const Tree tree = grow(settings, [](Node& node) {
+    pass(node, node.name.ends_with("-1") ? 90 : 1);
+    if (node.name.ends_with("-1")) node.labels = {"needs an explanation: faster than the memory"};
+  });
+  for (const Node& node : tree) {
+    EXPECT_TRUE(node.kind == NodeKind::kKernel || !node.parent.ends_with("-1"));
+    for (const std::string& other : node.inspirations) EXPECT_FALSE(other.ends_with("-1"));
+  }
+}
+
 TEST_F(Evolution, IslandsMeetAtMigrationsOnly) {
   EvolveSettings settings;
   settings.rounds = 4;

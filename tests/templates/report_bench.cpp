@@ -2,7 +2,9 @@
 #include <benchmark/benchmark.h>
 
 #include "fixture.h"
+#include "templates/machine_page.h"
 #include "templates/report.h"
+#include "tests/templates/big_run.h"
 
 namespace {
 
@@ -24,6 +26,23 @@ BENCHMARK(render_whole_report)
     ->Name("report/whole, versions")
     ->Arg(4)
     ->Arg(50)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+void render_machine_page(benchmark::State& state) {
+  using namespace capstone;
+  testing::Scratch scratch;
+  const BigRun run(scratch.path(), static_cast<int>(state.range(0)));
+  const MachinePage page{&run.info(), &run.tree(), &run.archive(), "a problem", "0.0"};
+  for (auto _ : state) {
+    Result<std::string> html = machine_page(page, CAPSTONE_SOURCE_DIR "/templates");
+    if (!html) state.SkipWithError(html.error().what.c_str());
+    benchmark::DoNotOptimize(html);
+  }
+}
+BENCHMARK(render_machine_page)
+    ->Name("machine/page, nodes")
+    ->Arg(1000)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
