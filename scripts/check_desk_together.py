@@ -80,9 +80,10 @@ def check_kill(browser, server):
     browser.wait(f"{said}.startsWith('NOT SAVED')", "the word that nothing was saved")
     server.start()
     browser.wait(f"{said}.startsWith('draft saved')", "the draft after the server was back")
+    browser.forget_page()
     browser.call("Page.reload")
     text = "document.querySelector('textarea').value"
-    browser.wait(f"{text} !== ''", "the words after the page was loaded again")
+    browser.wait_for_next(f"{text} !== ''", "the words after the page was loaded again")
     if browser.value(text) != "half a sentence and <b>more</b>":
         sys.exit("wrong: of what was typed there is: " + browser.value(text))
     browser.value(f"{text} = ''")
@@ -102,8 +103,9 @@ def check_publishing(browser, server):
     browser.wait(f"{pick}.length >= 2", "the list again")
     left_out = browser.value(f"{pick}[0].name")
     browser.value(f"{pick}[0].click()")
+    browser.forget_page()
     browser.value("document.querySelector('button.main').click()")
-    browser.wait(f"{pick}.filter(box => box.checked).length === 1", "what was left out")
+    browser.wait_for_next(f"{pick}.filter(box => box.checked).length === 1", "what was left out")
     still = browser.value(f"{pick}.find(box => box.checked).name")
     if still != left_out:
         sys.exit(f"wrong: {still} waits to be published, not {left_out}")

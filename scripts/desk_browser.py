@@ -82,6 +82,13 @@ class Browser:
         where = self.value("location.href + ' ' + document.body.innerText.slice(0, 600)")
         sys.exit(f"wrong: waited 30 s for {what} at {where}")
 
+    def forget_page(self):
+        """What wait_for_next() waits for is not found in the page that is shown now."""
+        self.value("window.isOld = true")
+
+    def wait_for_next(self, expression, what):
+        self.wait(f"!window.isOld && ({expression})", what)
+
     def key(self, key, code=None, modifiers=0, number=0):
         types = (len(key) == 1 or key == "Enter") and not modifiers
         text = {"text": "\r" if key == "Enter" else key} if types else {}
