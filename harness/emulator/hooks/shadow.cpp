@@ -59,6 +59,9 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   finding.before = party_of(before, before_writes, owner_of(before, place.home, block));
   finding.same_warp =
       finding.now.block == finding.before.block && me.thread / kWarpSize == before.thread / kWarpSize;
+  // Atomic accesses have been excused, so both are volatile.
+  finding.lock_step = finding.same_warp && finding.shared && me.relaxed && before.relaxed;
+  if (finding.lock_step && kind == FindingKind::kSameValue) return;
   if (finding.now.block == finding.before.block) finding.split = block.split;
   keep_finding(std::move(finding));
 }

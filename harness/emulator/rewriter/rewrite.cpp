@@ -79,6 +79,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    if (options_.keep_main && !options_.observed) keep_lanes_in_step();
     find_hidden_names();
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
@@ -347,6 +348,66 @@ class Rewriter {
     }
     after_[first] += "capstone_emu::loop_hint(), (";
     after_[second - 1] += ")";
+  }
+
+  // --- volatile accesses in functions that do not call __syncwarp() ---
+
+  /// Names that declarations with `volatile` declare, and where they do.
+  std::set<std::string> volatile_names(std::set<std::size_t>& declarations) const {
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, "volatile") || (i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")))) continue;
+      std::size_t last = 0;
+      for (std::size_t k = i + 1; k < count(); ++k) {
+        if (is(k, "[") || is(k, ",") || is(k, ")") || is(k, "=") || is(k, ";")) break;
+        if (is(k, "(") || is(k, "{") || is(k, "}")) {
+          last = 0;
+          break;
+        }
+        if (is_identifier(k)) last = k;
+      }
+      if (last == 0) continue;
+      names.emplace(text(last));
+      declarations.insert(last);
+    }
+    return names;
+  }
+
+  static bool is_assignment(std::string_view op) {
+    static const std::set<std::string_view> kOperators = {
+        "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="};
+    return kOperators.contains(op);
+  }
+
+  /// `name[…]…` at i: lanes meet before it is read, and around its assignment.
+  void keep_in_step(std::size_t i) {
+    std::size_t last = i;
+    while (is(last + 1, "[")) last = match_forward(last + 1);
+    if (last + 1 >= count() || is(last + 1, ".") || is(last + 1, "->")) return;
+    const bool write = is_assignment(text(last + 1));
+    std::size_t place = i;
+    for (; write && place < count() && !is(place, ";"); ++place)
+      if (opens(place)) place = match_forward(place);
+    after_[i - 1] += write ? "capstone_emu::step_write(" : "capstone_emu::step_read(";
+    after_[last] += ", " + std::to_string(2 * place) + ")";
+  }
+
+  /// A warp's lanes may count on lock step where they exchange volatile shared memory without __syncwarp().
+  void keep_lanes_in_step() {
+    std::set<std::size_t> declarations;
+    const std::set<std::string> names = volatile_names(declarations);
+    if (names.empty()) return;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, "{") || in_function_[i] || !in_function_[i + 1]) continue;
+      const std::size_t end = match_forward(i);
+      bool synchronises = false;
+      for (std::size_t k = i; k < end; ++k) synchronises |= is(k, "__syncwarp");
+      for (std::size_t k = i; k < end && !synchronises; ++k)
+        if (is_identifier(k) && is(k + 1, "[") && names.contains(std::string(text(k))) &&
+            !declarations.contains(k) && !is(k - 1, ".") && !is(k - 1, "->") && !is(k - 1, "&"))
+          keep_in_step(k);
+      i = end;
+    }
   }
 
   // cudaLaunchKernel((void*)kernel, …): the types of the parameters would be lost with the cast.

@@ -50,6 +50,7 @@ void BlockRunner::release_barrier() {
   released_ = votes_;
   votes_ = {};
   arrived_ = 0;
+  step_writes_.clear();
 }
 
 // Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the

@@ -233,7 +233,8 @@ void BlockRunner::run_block(std::uint64_t k) {
   use_arena();
   const std::uint64_t index = (static_cast<std::uint64_t>(block_.z) * dim.y + block_.y) * dim.x + block_.x;
   join_cluster(k);
-  started_ = done_ = arrived_ = 0;
+  started_ = done_ = arrived_ = at_step_ = 0;
+  step_writes_.clear();
   at_grid_ = false;
   if (std::exchange(named_used_, false))
     for (NamedBarrier& barrier : named_) {
@@ -312,7 +313,7 @@ void BlockRunner::fiber_loop() {
         switch_stack(&abandoned, main_stack_);
         __builtin_unreachable();
       }
-      if (!release_active_masks()) report_deadlock();
+      if (!release_the_waiting()) report_deadlock();
       next = take_ready();
     }
     idle_.push_back(fiber);
@@ -351,7 +352,7 @@ Thread* BlockRunner::pick_cold() {
       enter(*next);
       return next;
     }
-    if (!release_active_masks()) report_deadlock();
+    if (!release_the_waiting()) report_deadlock();
   }
 }
 
@@ -362,6 +363,7 @@ void BlockRunner::switch_from(Thread& thread) {
 
 /// No thread of the block has ended or passed a barrier for a while: it may wait for another block.
 void BlockRunner::look_for_standstill() {
+  if (release_steps()) return;
   if (may_wait_aside()) {
     wait_aside();
     if (grid_->failed) leave_kernel();
@@ -460,6 +462,70 @@ bool BlockRunner::release_active_masks() {
   return released;
 }
 
+// ---- lock step --------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMostStepWrites = 4096;
+
+/// Says once that the program counts on lock step.
+void warn_of_lock_step(const LaunchConfig& config, const char* file, int line) {
+  static std::atomic<bool> told;
+  if (told.exchange(true)) return;
+  std::fflush(stdout);
+  std::fprintf(
+      stderr,
+      "capstone: %s:%d: warning: the kernel reads volatile shared memory that another lane of the warp "
+      "wrote, without __syncwarp() between the two\n"
+      "  kernel %s launched at %s:%d\n"
+      "  hint: it counts on the lanes of a warp running in lock step. They do so here, but GPUs since "
+      "Volta do not promise it: put __syncwarp() between the load and the store, and between the steps\n",
+      file, line, config.kernel, config.file, config.line);
+}
+
+}  // namespace
+
+void BlockRunner::lock_step(const volatile void* object, unsigned place, Step step, const char* file,
+                            int line) {
+  if (!owns(const_cast<const void*>(object))) return;
+  Thread& thread = *thread_;
+  thread.state = State::kAtStep;
+  thread.active = place;
+  thread.file = file;
+  thread.line = line;
+  ++at_step_;
+  switch_from(thread);
+  if (step == Step::kWrite && step_writes_.size() < kMostStepWrites)
+    step_writes_.emplace_back(object, thread.linear);
+  if (step != Step::kRead) return;
+  const unsigned lane = thread.linear % kWarpSize, warp = thread.linear - lane;
+  for (const auto& [written, by] : step_writes_)
+    if (written == object && by != thread.linear && by - warp < kWarpSize)
+      return warn_of_lock_step(grid_->config, file, line);
+}
+
+void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line) {
+  if (g_runner) g_runner->lock_step(object, place, step, file, line);
+}
+
+/// No other thread can run: of each warp, the lanes at the first place in the source go on. So lanes meet
+/// again behind a branch or a loop, as before Volta.
+bool BlockRunner::release_steps() {
+  if (!at_step_) return false;
+  for (unsigned first = 0; first < count_; first += kWarpSize) {
+    const unsigned end = std::min(count_, first + kWarpSize);
+    unsigned place = ~0u;
+    for (unsigned i = first; i < end; ++i)
+      if (threads_[i].state == State::kAtStep) place = std::min(place, threads_[i].active);
+    for (unsigned i = first; i < end; ++i)
+      if (threads_[i].state == State::kAtStep && threads_[i].active == place) {
+        make_ready(threads_[i]);
+        --at_step_;
+      }
+  }
+  return true;
+}
+
 // ---- failures ---------------------------------------------------------------------------------------------
 
 Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
@@ -513,6 +579,8 @@ std::string BlockRunner::waiting_summary() const {
         return "a warp collective";
       case State::kAtActiveMask:
         return "__activemask()";
+      case State::kAtStep:
+        return "an access in lock step";
       default:
         return "nothing";
     }

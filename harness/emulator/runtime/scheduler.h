@@ -48,6 +48,7 @@ enum class State : std::uint8_t {
   kAtBarrier,
   kInCollective,
   kAtActiveMask,
+  kAtStep,
   kDone
 };
 
@@ -67,7 +68,7 @@ struct alignas(64) Thread {
   const char* file;  // where it waits
   Index3 index;
   int line;
-  unsigned active;  // result of __activemask()
+  unsigned active;  // result of __activemask(); while kAtStep, its place in the source
   std::uint16_t linear;
   State state;
   bool has_copies;  // async copies were issued and not all waited for
@@ -206,6 +207,7 @@ class BlockRunner {
   int barrier_result(BarrierKind kind) const;
   void* collective(WarpOp& op, void*** save);
   unsigned active_mask(const char* file, int line);
+  void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line);
   void yield();
   void begin_slot(const SharedSlot& slot);
   CopyQueue& copies() { return copies_[thread_->linear]; }
@@ -275,6 +277,8 @@ class BlockRunner {
     ready_.push_back(thread.linear);
   }
   bool release_active_masks();
+  bool release_steps();
+  bool release_the_waiting() { return release_steps() || release_active_masks(); }
   [[noreturn]] void report_deadlock();
   std::string waiting_summary() const;
   std::uint64_t random();
@@ -330,6 +334,10 @@ class BlockRunner {
   bool at_grid_ = false;  // the block waits for the grid
   NamedBarrier named_[kNamedBarriers];
   bool named_used_ = false, copies_used_ = false;  // since they were last reset
+
+  // lock step: how many threads wait, and which lanes have stored where since threads last synchronised
+  unsigned at_step_ = 0;
+  std::vector<std::pair<const volatile void*, unsigned>> step_writes_;
 
   // clusters and bulk copies
   std::vector<char> scratch_;

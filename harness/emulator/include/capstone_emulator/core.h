@@ -197,6 +197,11 @@ static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
 /// The lanes that are converged here: waits until no other lane can join.
 unsigned active_mask(const char* file, int line);
 
+/// Lanes of a warp that count on lock step wait for each other before a load, before a store and behind it. Does
+/// nothing where `object` is not in the block's shared memory. @param place  in the source
+enum class Step : int { kRead, kWrite, kWritten };
+void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line);
+
 // ---- letting others run -----------------------------------------------------------------------------------
 void yield_to_others();
 
