@@ -142,5 +142,33 @@ int main() {
   EXPECT_EQ(process.err, "");
 }
 
+// ---- clusters ---------------------------------------------------------------------------------------------
+
+TEST_F(Messages, ABlockThatLeavesItsClusterTooEarlyIsNamed) {
+  const ProcessResult process = run(R"(#include <cooperative_groups.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+__global__ void __cluster_dims__(2) k(int* out) {
+  __shared__ int box;
+  cg::cluster_group cluster = cg::this_cluster();
+  if (threadIdx.x == 0) box = -1;
+  int* const other = cluster.map_shared_rank(&box, 0);
+  cluster.sync();
+  if (cluster.block_rank() == 0) return;  // cluster.sync() is missing
+  for (int i = 0; i < 1000; ++i) __nanosleep(100);
+  if (blockIdx.x < 3) *other = 7;  // harmless here: shared memory lives as long as its cluster
+  else *cluster.map_shared_rank(&box, 0) = 7;
+}
+int main() {
+  k<<<4, 32>>>(nullptr);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "unspecified launch failure\n");
+  expect_says(process.err, "shared memory of block 0 of the cluster, which has left the kernel");
+  expect_says(process.err, "block (3,0,0)");
+}
+
 }  // namespace
 }  // namespace capstone::test

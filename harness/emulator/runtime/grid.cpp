@@ -42,9 +42,10 @@ class Pool {
     std::lock_guard one_grid_at_a_time(launching_);
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
     const unsigned most = std::max(1u, kMaxStacksOfGrid / block);
-    // Blocks that wait for each other need a thread each.
-    const std::uint64_t together = grid.config.cooperative ? grid.blocks : grid.cluster_blocks;
-    const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});
+    // Blocks that wait for each other need a thread each, and those of a cluster have one together.
+    const std::uint64_t parts = grid.blocks / grid.cluster_blocks,
+                        together = grid.config.cooperative ? parts : 1;
+    const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, parts});
     const unsigned wanted = static_cast<unsigned>(std::max(together, beside));
     limit_ = std::max(std::min(most, kMaxHelpers), wanted);
     in_progress_ = &grid.config;

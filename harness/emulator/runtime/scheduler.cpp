@@ -140,7 +140,8 @@ class ArithmeticTrap {
 }  // namespace
 
 // Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as
-// many may run at the same time: a barrier among all blocks of the grid ends when all have started.
+// many may run at the same time: a barrier among all blocks of the grid ends when all have started. The
+// blocks of a cluster start together.
 void BlockRunner::run(Grid& grid) {
   using Clock = std::chrono::steady_clock;
   static thread_local std::vector<std::unique_ptr<BlockRunner>> more;
@@ -148,14 +149,21 @@ void BlockRunner::run(Grid& grid) {
   const ArithmeticTrap trap(settings().trap);
   const unsigned threads = grid.config.block.x * grid.config.block.y * grid.config.block.z;
   std::vector<BlockRunner*> idle{this};
+  std::vector<BlockRunner*>
+      ended;  // blocks of clusters that still run: others may reach into their shared memory
+  std::uint64_t next = 0,
+                taken = 0;  // blocks that were taken from the grid and have not started: [next, taken)
   std::deque<BlockRunner*> aside;
   std::size_t together = 1, made = 0, turns = 0;
   auto since = Clock::now();
   prepare_for(grid);
   for (;;) {
-    std::uint64_t k = 0;
     BlockRunner* runner = nullptr;
-    if (!grid.failed && aside.size() < together && (k = grid.next.fetch_add(1)) < grid.blocks) {
+    if (next == taken && aside.size() < together && !grid.failed) {
+      next = std::min(grid.next.fetch_add(grid.cluster_blocks), grid.blocks);
+      taken = std::min(next + grid.cluster_blocks, grid.blocks);
+    }
+    if (next < taken && !grid.failed) {
       if (idle.empty()) {
         if (made == more.size()) more.push_back(std::make_unique<BlockRunner>());
         idle.push_back(more[made++].get());
@@ -164,7 +172,7 @@ void BlockRunner::run(Grid& grid) {
       runner = idle.back();
       idle.pop_back();
       g_runner = runner;
-      runner->run_block(k);
+      runner->run_block(next++);
     } else if (!aside.empty()) {
       runner = aside.front();
       aside.pop_front();
@@ -176,7 +184,17 @@ void BlockRunner::run(Grid& grid) {
       break;
     }
     if (!runner->aside_) {
-      idle.push_back(runner);
+      if (!runner->cluster_) {
+        idle.push_back(runner);
+      } else {
+        ended.push_back(runner);
+        if (runner->ends_cluster())
+          for (auto it = ended.begin(); it != ended.end();) {
+            const bool over = (*it)->cluster_ == runner->cluster_;
+            if (over) idle.push_back(*it);
+            it = over ? ended.erase(it) : it + 1;
+          }
+      }
       since = Clock::now();
       turns = 0;
       continue;
@@ -210,8 +228,8 @@ void BlockRunner::run_until_it_waits(void* stack_pointer) {
   leave_grid_barrier();
 }
 
-/// Blocks that are known to meet have an OS thread each.
-bool BlockRunner::may_wait_aside() const { return !cluster_ && !grid_->config.cooperative; }
+/// Blocks of a cooperative launch have an OS thread each, except those of a cluster.
+bool BlockRunner::may_wait_aside() const { return cluster_ || !grid_->config.cooperative; }
 
 /// Other blocks of this OS thread run first.
 void BlockRunner::wait_aside() {
@@ -224,6 +242,7 @@ void BlockRunner::wait_aside() {
   block_index = block_;
   observe::block_goes_on(observed);
   observe::thread_runs(thread_->linear);
+  if (grid_->failed) leave_kernel();
 }
 
 void BlockRunner::run_block(std::uint64_t k) {
@@ -364,11 +383,7 @@ void BlockRunner::switch_from(Thread& thread) {
 /// No thread of the block has ended or passed a barrier for a while: it may wait for another block.
 void BlockRunner::look_for_standstill() {
   if (release_steps()) return;
-  if (may_wait_aside()) {
-    wait_aside();
-    if (grid_->failed) leave_kernel();
-    return;
-  }
+  if (may_wait_aside()) return wait_aside();
   if (observe::kOn) {  // counts steps, not time, so that every run is the same
     if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();
@@ -411,6 +426,7 @@ void BlockRunner::yield() {
   Thread& thread = *thread_;
   if (++fruitless_yields_ % kYieldsBetweenLooks == 0) look_for_standstill();
   if (ready_.empty() && started_ == count_) {
+    if (cluster_) return wait_aside();
     observe::pass_turn();
     ::sched_yield();
     return;

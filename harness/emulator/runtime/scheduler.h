@@ -155,12 +155,13 @@ struct NamedBarrier {
 inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize),
                           kMaxClusterBlocks = 16;
 
-/// Blocks that run at the same time. Its barrier counts threads; those that left count as arrived.
+/// Blocks that run at the same time, in turns on one OS thread. Its barrier counts threads; those that left
+/// count as arrived.
 struct Cluster {
-  std::mutex mutex;
   unsigned arrived = 0, left = 0;
-  std::atomic<std::uint64_t> phase{0};
+  std::uint64_t phase = 0;
   char* arenas[kMaxClusterBlocks] = {};
+  unsigned ended = 0, ended_mask = 0;  // blocks, and which
 };
 /// Where the blocks of a cooperative launch meet.
 struct GridBarrier {
@@ -259,6 +260,7 @@ class BlockRunner {
   void run_until_it_waits(void* stack_pointer);
   bool may_wait_aside() const;
   void wait_aside();
+  bool ends_cluster();
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
