@@ -142,6 +142,175 @@ int main() {
   EXPECT_EQ(process.err, "");
 }
 
+// ---- crashes and endless loops ----------------------------------------------------------------------------
+
+TEST_F(Messages, ACrashOfTheHostIsNamedAndLosesNoOutput) {
+  const ProcessResult process = run(R"(#include <cstdio>
+int main() {
+  printf("before\n");
+  int* memory;
+  cudaMalloc(&memory, 4);
+  volatile int* nothing = nullptr;
+  *nothing = 1;
+  printf("after\n");
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "before\n");
+  expect_says(process.err, "program.cu:7: in host code: access through a null pointer");
+}
+TEST_F(Messages, AnEndlessKernelIsNamedAndLosesNoOutput) {
+  ProgramRequest request;
+  request.timeout = std::chrono::seconds(1);
+  const ProcessResult process = run(R"(#include <cstdio>
+__global__ void k(volatile int* flag) {
+  printf("entered\n");
+  while (*flag == 0) {
+  }
+}
+int main() {
+  int* flag;
+  cudaMallocManaged(&flag, 4);
+  printf("before\n");
+  k<<<1, 1>>>(flag);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+)",
+                                    std::move(request));
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "before\nentered\nthe launch timed out and was terminated\n");
+  expect_says(process.err, "program.cu:4: the kernel did not end within 1 s; it was here");
+  expect_says(process.err, "kernel k launched at program.cu:11");
+}
+TEST_F(Messages, AnEndlessLoopOfTheHostIsNamed) {
+  ProgramRequest request;
+  request.timeout = std::chrono::seconds(1);
+  const ProcessResult process = run(R"(#include <cstdio>
+int main() {
+  printf("before\n");
+  for (volatile int i = 0;; i = 1) {
+  }
+}
+)",
+                                    std::move(request));
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "before\n");
+  expect_says(process.err, "program.cu:4: in host code: did not end within 1 s; it was here");
+}
+TEST_F(Messages, AFailedKernelLeavesTheErrorThatCudaHas) {
+  const ProcessResult process = run(R"(#include <cassert>
+#include <cstdio>
+__global__ void k(float* a) { a[threadIdx.x] = threadIdx.x; }
+int main() {
+  float* memory;
+  cudaMalloc(&memory, 8192);
+  k<<<1, 2048>>>(memory);
+  printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+  k<<<1, 32, 300000>>>(memory);
+  printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+  k<<<1, 32>>>((float*)8);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+  printf("%s\n", cudaGetErrorName(cudaMalloc(&memory, 16)));
+  cudaGetLastError();
+  printf("%s\n", cudaGetErrorName(cudaMemset(memory, 0, 16)));
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out,
+            "invalid configuration argument\ninvalid argument\nan illegal memory access was encountered\n"
+            "cudaErrorIllegalAddress\ncudaErrorIllegalAddress\n");
+  expect_says(process.err, "program.cu:7: invalid configuration: a block of (2048, 1, 1) has 2048 threads");
+  expect_says(process.err, "program.cu:9: too much dynamic shared memory: 300000 bytes");
+  expect_says(process.err, "program.cu:3: access through a null pointer");
+}
+
+// ---- pointers ---------------------------------------------------------------------------------------------
+
+TEST_F(Messages, AHostPointerIsNoArgumentOfAKernel) {
+  const ProcessResult process = run(R"(#include <cstdio>
+#include <vector>
+__device__ float table[32];
+__global__ void k(float* a, const float* b) { a[threadIdx.x] = b ? b[threadIdx.x] : 1; }
+int main() {
+  float *shared, *device, *symbol;
+  std::vector<float> host(64), pinned(32);
+  cudaMallocManaged(&shared, 128);
+  cudaMalloc(&device, 128);
+  cudaGetSymbolAddress((void**)&symbol, table);
+  cudaHostRegister(pinned.data(), 128, 0);
+  k<<<1, 32>>>(device, nullptr);
+  k<<<1, 32>>>(shared, device);
+  k<<<1, 32>>>(symbol, shared);
+  k<<<1, 32>>>(pinned.data(), symbol);
+  printf("%s %g\n", cudaGetErrorString(cudaDeviceSynchronize()), pinned[3]);
+  k<<<1, 32>>>(shared, host.data());
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "no error 1\nan illegal memory access was encountered\n");
+  expect_says(process.err, "program.cu:17: argument 2 of the kernel points to memory of the host");
+}
+TEST_F(Messages, TheHostCannotUseMemoryOfCudaMalloc) {
+  const ProcessResult process = run(R"(#include <cstdio>
+__global__ void k(int* a) { *a = 5; }
+int main() {
+  int *device, host = 3;
+  cudaMalloc(&device, 4);
+  for (int i = 0; i < 3; ++i) {
+    cudaMemcpy(device, &host, 4, cudaMemcpyHostToDevice);
+    k<<<1, 1>>>(device);
+    cudaMemcpy(&host, device, 4, cudaMemcpyDeviceToHost);
+  }
+  printf("%d\n", host);
+  printf("%d\n", *device);
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "5\n");
+  expect_says(process.err, "program.cu:12: in host code: the host accesses memory of cudaMalloc");
+  expect_says(process.err, "copy it with cudaMemcpy, or allocate it with cudaMallocManaged");
+}
+TEST_F(Messages, CopiesHaveADirectionAndALength) {
+  const ProcessResult process = run(R"(#include <cstdio>
+int main() {
+  float host[16] = {1, 2, 3, 4}, *device, *shared;
+  cudaMalloc(&device, 16);
+  cudaMallocManaged(&shared, 16);
+  auto say = [](cudaError_t error) { printf("%d ", error); };
+  say(cudaMemcpy(device, host, 16, cudaMemcpyHostToDevice));
+  say(cudaMemcpy(shared, device, 16, cudaMemcpyDeviceToHost));
+  say(cudaMemcpy(shared, device, 16, cudaMemcpyDeviceToDevice));
+  say(cudaMemcpy(host, device + 1, 12, cudaMemcpyDefault));
+  say(cudaMemcpy(device, host, 16, cudaMemcpyDeviceToHost));
+  say(cudaMemcpy(host, device, 64, cudaMemcpyDeviceToHost));
+  say(cudaMemset(device, 0, 17));
+  cudaFree(device);
+  say(cudaMemcpy(device, host, 16, cudaMemcpyHostToDevice));
+}
+)");
+  EXPECT_EQ(process.out, "0 0 0 0 1 1 1 1 ");
+  expect_says(process.err, "program.cu:11: cudaMemcpy: wrong direction: the target is device memory");
+  expect_says(process.err, "program.cu:12: cudaMemcpy: the source has fewer than 64 bytes left of the 16");
+  expect_says(process.err, "program.cu:13: cudaMemset: the target has fewer than 17 bytes left of the 16");
+  expect_says(process.err, "program.cu:15: cudaMemcpy: the target is device memory that is not allocated");
+}
+TEST_F(Messages, WritesBeyondAnAllocationAreNoticed) {
+  const ProcessResult process = run(R"(#include <cstdio>
+__global__ void k(float* a) { a[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x; }
+int main() {
+  float *first, *second;
+  cudaMalloc(&first, 1000 * 4);
+  cudaMalloc(&second, 4);
+  k<<<4, 256>>>(first);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+)");
+  EXPECT_EQ(process.status, 1);
+  EXPECT_EQ(process.out, "an illegal memory access was encountered\n");
+  expect_says(process.err, "memory was written out of bounds: 96 bytes past the end of memory of cudaMalloc");
+}
+
 // ---- clusters ---------------------------------------------------------------------------------------------
 
 TEST_F(Messages, ABlockThatLeavesItsClusterTooEarlyIsNamed) {

@@ -154,6 +154,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (capture_of(stream)) return remember(cudaErrorStreamCaptureUnsupported);
   run_late(stream);
+  capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -255,6 +256,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {

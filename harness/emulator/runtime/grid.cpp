@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/allocations.h"
 #include "runtime/habits.h"
 #include "runtime/scheduler.h"
 
@@ -16,8 +17,8 @@ namespace capstone_emu {
 namespace {
 
 // cudaError_t values; CUDA never changes them.
-constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaunchFailure = 719,
-              kErrorCooperativeLaunchTooLarge = 720, kErrorInvalidClusterSize = 912;
+constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorCooperativeLaunchTooLarge = 720,
+              kErrorInvalidClusterSize = 912;
 // Stacks are two memory mappings each, and Linux allows 65530 of them.
 constexpr unsigned kMaxStacksOfGrid = 28000;
 // OS threads that blocks which wait for each other get one by one; a sandbox counts them as processes.
@@ -118,11 +119,11 @@ class Pool {
 };
 
 void refuse(const LaunchConfig& config, int error, std::string message, std::string hint,
-            FailureKind kind = FailureKind::kLaunchError) {
+            FailureKind kind = FailureKind::kLaunchError, int later_error = kErrorLaunchFailure) {
   g_last_error = error;
   record_failure({kind, std::move(message), config.kernel,
                   std::string(config.file) + ":" + std::to_string(config.line), std::nullopt, std::nullopt,
-                  config.file, config.line, std::move(hint)});
+                  config.file, config.line, std::move(hint), later_error});
 }
 
 std::string text_of(const Index3& i) {
@@ -183,6 +184,19 @@ bool acceptable(const LaunchConfig& config) {
   return acceptable_cluster(config);
 }
 
+}  // namespace
+
+bool accepts_argument(const LaunchConfig& config, unsigned number, std::uintptr_t pointer) {
+  if (!is_host_memory(reinterpret_cast<const void*>(pointer))) return true;
+  refuse(config, kErrorIllegalAddress,
+         "argument " + std::to_string(number) + " of the kernel points to memory of the host",
+         "allocate it with cudaMalloc and copy with cudaMemcpy, or use cudaMallocManaged",
+         FailureKind::kCrash, kErrorIllegalAddress);
+  return false;
+}
+
+namespace {
+
 /// Settings and orders of a grid that is about to run.
 void prepare(Grid& grid) {
   const LaunchConfig& config = grid.config;
@@ -230,7 +244,7 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     not_judgeable(config.file, config.line,
                   "kernel launch from device code is not supported on the CPU backend");
   if (kernels_are_over()) {
-    g_last_error = kErrorLaunchFailure;
+    g_last_error = kernel_error();
     return;
   }
   if (!acceptable(config)) return;
@@ -240,9 +254,11 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
   {
     Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};
     prepare(grid);
+    const DeviceMemoryUse use;
+    saw_launch_of(config.kernel);
     run_on_pool(grid);
     wanted_cluster = grid.wanted_cluster;
-    if (grid.failed && !wanted_cluster) g_last_error = kErrorLaunchFailure;
+    if (grid.failed && !wanted_cluster) g_last_error = kernel_error();
   }
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;

@@ -545,7 +545,7 @@ bool BlockRunner::release_steps() {
 // ---- failures ---------------------------------------------------------------------------------------------
 
 Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
-                              std::string hint) const {
+                              std::string hint, int cuda_error) const {
   const LaunchConfig& config = grid_->config;
   Failure failure{kind,
                   std::move(message),
@@ -555,13 +555,15 @@ Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std:
                   std::nullopt,
                   file ? file : "",
                   line,
-                  std::move(hint)};
+                  std::move(hint),
+                  cuda_error};
   if (thread_) failure.thread = std::array<unsigned, 3>{thread_->index.x, thread_->index.y, thread_->index.z};
   return failure;
 }
 
-void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint) {
-  record_failure(describe(kind, file, line, std::move(message), std::move(hint)));
+void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint,
+                       int cuda_error) {
+  record_failure(describe(kind, file, line, std::move(message), std::move(hint), cuda_error));
   leave_kernel();
 }
 

@@ -237,7 +237,7 @@ class BlockRunner {
 
   /// Records a failure of the running thread and leaves the kernel for good.
   [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message,
-                         std::string hint = {});
+                         std::string hint = {}, int cuda_error = kErrorLaunchFailure);
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
   /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called)
@@ -249,7 +249,8 @@ class BlockRunner {
   /// "4 bytes past the end of tile in kernel.cu:12 (4096 bytes)"; empty when the address is not in this
   /// block's shared memory.
   std::string describe_shared(const char* address) const;
-  Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint) const;
+  Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint,
+                   int cuda_error = kErrorLaunchFailure) const;
 
  private:
   friend void fiber_main();
