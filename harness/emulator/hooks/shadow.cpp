@@ -264,7 +264,7 @@ void require_shared_variable(const Block& block, std::size_t offset, unsigned by
 }
 
 Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc) {
-  if (is_thread_state(address)) return nullptr;
+  if (is_thread_state(address) || running_launch.holds_argument(address)) return nullptr;
   Allocation* allocation = find_allocation(address);
   if (allocation && allocation->contains(address, bytes)) return allocation;
   Finding finding = blank_finding(FindingKind::kOutOfBounds, *this_block);

@@ -173,21 +173,24 @@ class Rewriter {
   void find_scopes() {
     struct Open {
       Scope scope;
-      bool kernel;
+      bool kernel, device;
     };
     std::vector<Open> stack;
     in_function_.resize(count() + 1);
     in_kernel_.resize(count() + 1);
+    in_device_.resize(count() + 1);
     std::size_t statement = 0;
     for (std::size_t i = 0; i < count(); ++i) {
       in_function_[i] = !stack.empty() && stack.back().scope == Scope::kFunction;
       in_kernel_[i] = !stack.empty() && stack.back().kernel;
+      in_device_[i] = !stack.empty() && stack.back().device;
+      at_file_scope_.push_back(stack.empty());
       at_namespace_.push_back(stack.empty() || stack.back().scope == Scope::kNamespace);
       if (is(i, "{")) {
         const Scope scope = classify(statement, i, stack.empty() ? Scope::kNamespace : stack.back().scope);
-        bool kernel = !stack.empty() && stack.back().kernel;
-        for (std::size_t k = statement; k < i; ++k) kernel |= is(k, kGlobal);
-        stack.push_back({scope, kernel});
+        bool kernel = !stack.empty() && stack.back().kernel, device = !stack.empty() && stack.back().device;
+        for (std::size_t k = statement; k < i; ++k) kernel |= is(k, kGlobal), device |= is(k, kDevice);
+        stack.push_back({scope, kernel, device || kernel});
       } else if (is(i, "}") && !stack.empty()) {
         stack.pop_back();
       }
@@ -242,7 +245,38 @@ class Rewriter {
            "choose another name");
   }
 
+  // static const float x = 1; in a class: g++ wants constexpr there.
+  void inspect_static_constant(std::size_t i) {
+    if (in_function_[i] || at_namespace_[i] || !is(i + 1, "const")) return;
+    if ((is(i + 2, "float") || is(i + 2, "double")) && is_identifier(i + 3) && is(i + 4, "="))
+      after_[i] += " constexpr";
+  }
+
+  // constexpr int warpSize = 32; hides CUDA's own.
+  void inspect_warp_size(std::size_t i) {
+    if (!at_file_scope_[i] || !is(i + 1, "=") || !is(i + 2, "32") || !is(i + 3, ";")) return;
+    for (std::size_t k = declaration_begin(i); k <= i + 3; ++k) dropped_.insert(k);
+  }
+
+  // A<T>::f<1>(x), where A<T> depends on a parameter of the template: g++ wants A<T>::template f<1>(x).
+  void inspect_member_template(std::size_t i) {
+    if (!in_function_[i] || !is(i + 1, "::") || !is_identifier(i + 2) || !is(i + 3, "<")) return;
+    const std::size_t open = match_angle_backward(i);
+    if (open == 0 || !is_identifier(open - 1)) return;
+    int depth = 0;
+    for (std::size_t k = i + 3; k + 1 < count(); ++k) {
+      if (is(k, ";") || is(k, "{") || is(k, "}") || is(k, ")") || is(k, "&&") || is(k, "||")) return;
+      if (is(k, "<")) ++depth;
+      if (is(k, ">") && --depth == 0) {
+        if (is(k + 1, "(")) after_[i + 1] += " template ";
+        return;
+      }
+      if (opens(k)) k = match_forward(k);
+    }
+  }
+
   void inspect(std::size_t i) {
+    if (is(i, ">")) return inspect_member_template(i);
     if (is(i, "<<<") || (is(i, "<<") && is(i + 1, "<"))) return inspect_launch(i);
     if (!is_identifier(i)) return;
     if (is(i, kShared)) return inspect_shared(i);
@@ -250,6 +284,8 @@ class Rewriter {
     if (is(i, kClusterDims)) return inspect_cluster(i);
     if (is(i, kLaunchBounds)) return inspect_launch_bounds(i);
     if (is_reserved(text(i))) return inspect_reserved(i);
+    if (is(i, "static")) return inspect_static_constant(i);
+    if (is(i, "warpSize")) return inspect_warp_size(i);
     if (spins_ && in_function_[i] && (is(i, "while") || is(i, "for"))) return inspect_loop(i);
     if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
@@ -721,9 +757,17 @@ class Rewriter {
   /// `extern __shared__ T name[][N]`
   struct Dynamic {
     std::string type, name, inner;  // inner: "[N]", empty for one dimension
+    bool is_array = false;          // extern __shared__ T name; is legal, too
     std::string pointer() const { return inner.empty() ? type + "*" : type + " (*)" + inner; }
     std::string cast() const {
-      return "(reinterpret_cast<" + pointer() + ">(capstone_emu::dynamic_shared()))";
+      return std::string(is_array ? "(" : "(*") + "reinterpret_cast<" + pointer() +
+             ">(capstone_emu::dynamic_shared()))";
+    }
+    std::string declaration() const {
+      const std::string declared = !is_array       ? type + "& " + name
+                                   : inner.empty() ? type + "* " + name
+                                                   : type + " (*" + name + ")" + inner;
+      return declared + " = " + cast() + ";";
     }
   };
   Dynamic parse_dynamic(const SharedDeclaration& declaration) const {
@@ -737,6 +781,7 @@ class Rewriter {
       } else if (is(i, "[")) {
         const std::size_t close = match_forward(i);
         if (dimensions++) result.inner += joined(i, close + 1);
+        result.is_array = true;
         i = close;
       } else {
         words.emplace_back(text(i));
@@ -753,10 +798,7 @@ class Rewriter {
     if (declaration.is_extern) {
       const Dynamic dynamic = parse_dynamic(declaration);
       if (!declaration.in_function) return;  // its uses are replaced
-      return emitter_.raw(dynamic.inner.empty()
-                              ? dynamic.type + "* " + dynamic.name + " = " + dynamic.cast() + ";"
-                              : dynamic.type + " (*" + dynamic.name + ")" + dynamic.inner + " = " +
-                                    dynamic.cast() + ";");
+      return emitter_.raw(dynamic.declaration());
     }
     std::vector<std::string> names;
     if (!declared_names(declaration, names)) return;
@@ -816,6 +858,18 @@ class Rewriter {
     return false;
   }
 
+  // The compiler refuses the call if it is left when templates that nobody instantiates and inline functions
+  // that nobody calls are gone.
+  void emit_unsupported(const InlineAsm& assembly, const std::string& instruction) {
+    const std::string name = "capstone_emu_unsupported_" + std::to_string(next_tag_++);
+    emitter_.raw("do {");
+    emit_token(assembly.begin);  // its place becomes the error's
+    emitter_.raw("(\"\"); __attribute__((noreturn, error(" +
+                 quoted(std::string(kUnsupported) + family_of(instruction) + " instruction '" + instruction +
+                        "' has no CPU implementation") +
+                 "))) void " + name + "(); " + name + "(); } while (0)");
+  }
+
   // asm("…" : outputs : inputs : clobbers) → do { Output p0(…); Input p1(…); … } while (0)
   void emit_asm(const InlineAsm& assembly) {
     std::string ptx;
@@ -847,19 +901,19 @@ class Rewriter {
     std::vector<std::string> names;
     for (const AsmOperand& operand : operands) names.push_back(operand.name);
     const Translation translation = translate_ptx(ptx, names);
-    if (!translation.unsupported.empty()) {
-      not_judgeable(assembly.begin, family_of(translation.unsupported) + " instruction '" +
-                                        translation.unsupported + "' has no CPU implementation");
+    if (!translation.unsupported.empty() && !in_device_[assembly.begin]) {  // of the host's processor
+      for (std::size_t k = assembly.begin; k <= assembly.close; ++k) emit_token(k);
       return;
     }
+    if (!translation.unsupported.empty()) return emit_unsupported(assembly, translation.unsupported);
     emitter_.raw("do {");
     if (!translation.labels.empty()) emitter_.raw("__label__ " + join(translation.labels) + ";");
     for (std::size_t k = 0; k < operands.size(); ++k) {
       emitter_.raw(
-          std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
-          " capstone_p" + std::to_string(k) + "(");
+          std::string(operands[k].output ? "capstone_emu::ptx::Output" : "capstone_emu::ptx::Input") +
+          " capstone_p" + std::to_string(k) + "((");  // `Input p(int(x));` would declare a function
       emit(operands[k].begin, operands[k].end);
-      emitter_.raw(");");
+      emitter_.raw("));");
     }
     emitter_.raw("__asm__ volatile(\"\" ::: \"memory\"); " + translation.code + "} while (0)");
   }
@@ -868,7 +922,7 @@ class Rewriter {
   Emitter emitter_;
   const RewriteOptions& options_;
   std::vector<Finding> findings_;
-  std::vector<char> in_function_, in_kernel_, at_namespace_;
+  std::vector<char> in_function_, in_kernel_, in_device_, at_namespace_, at_file_scope_;
   std::map<std::size_t, Launch> launches_;
   std::map<std::size_t, SharedDeclaration> shared_;
   std::map<std::size_t, InlineAsm> asms_;

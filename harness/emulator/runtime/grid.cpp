@@ -258,7 +258,7 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     saw_launch_of(config.kernel);
     run_on_pool(grid);
     wanted_cluster = grid.wanted_cluster;
-    if (grid.failed && !wanted_cluster) g_last_error = kernel_error();
+    if (grid.failed && !wanted_cluster) g_last_error = kernels_are_over() ? kernel_error() : kErrorLaunchFailure;
   }
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;

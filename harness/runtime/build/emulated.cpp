@@ -116,6 +116,9 @@ VariantParts parts_of(BuildVariant variant) {
   return {};
 }
 
+/// How g++ reports a call that the rewriter wrote in the place of what only a GPU can run.
+constexpr std::string_view kUnsupportedCall = "declared with attribute error: not judgeable: ";
+
 /// What every step of one build needs.
 struct Toolchain {
   fs::path compiler, headers, shims, runtime, library, rewriter;
@@ -674,6 +677,9 @@ class EmulatedBuild {
       return;
     }
     const std::string& text = result().first_error->text;
+    const std::size_t refused = text.find(kUnsupportedCall);
+    if (refused != std::string::npos)
+      return refuse(*result().first_error, text.substr(refused + kUnsupportedCall.size()));
     const bool conflict = text.find("conflicting declaration") != std::string::npos ||
                           text.find("ambiguating new declaration") != std::string::npos;
     for (std::string_view name : {"launch", "workspace_bytes", "prepare", "prepared_bytes"}) {

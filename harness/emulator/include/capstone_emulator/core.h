@@ -276,6 +276,7 @@ struct LaunchConfig {
   bool cooperative;
   void* stream = nullptr;
   Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: no cluster was requested
+  std::size_t argument_bytes = 0;  ///< of run_grid's arguments, from which kernels copy their parameters
 };
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
@@ -309,11 +310,13 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
     Frame& frame = *static_cast<Frame*>(raw);
     std::apply(frame.body, frame.values);
   };
+  LaunchConfig sized = config;
+  sized.argument_bytes = sizeof(Frame);
   if (keeps_launches(config.stream))
-    return keep_launch(config, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
+    return keep_launch(sized, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
                        [](void* raw) { delete static_cast<Frame*>(raw); });
   Frame frame{body, {std::forward<Arguments>(arguments)...}};
-  run_grid(config, call, &frame);
+  run_grid(sized, call, &frame);
 }
 
 // ---- what the host does with device memory, for the hooks -------------------------------------------------
