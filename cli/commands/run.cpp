@@ -73,6 +73,9 @@ void add_run(CLI::App& app, Context& context, Action& action) {
       ->check(CLI::ExistingDirectory);
   command->add_option("-D,--define", request->definitions, "macro: NAME or NAME=VALUE")
       ->allow_extra_args(false);
+  command->add_option("--std", request->standard, "language, as for nvcc; default c++17")
+      ->check(CLI::IsMember({"c++11", "c++14", "c++17", "c++20", "c++23"}));
+  command->add_flag("--openmp", request->openmp, "obey #pragma omp (nvcc -Xcompiler -fopenmp)");
   command
       ->add_option("--arch", request->cuda_arch,
                    "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")

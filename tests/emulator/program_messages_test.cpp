@@ -311,6 +311,33 @@ int main() {
   expect_says(process.err, "memory was written out of bounds: 96 bytes past the end of memory of cudaMalloc");
 }
 
+// ---- how it is built --------------------------------------------------------------------------------------
+
+TEST_F(Messages, TheLanguageMayBeNewerAndOpenMpObeyed) {
+  ProgramRequest request;
+  request.standard = "c++20";
+  request.openmp = true;
+  const ProcessResult process = run(R"(#include <omp.h>
+#include <concepts>
+#include <cstdio>
+template <std::integral T> __global__ void k(T* out) { *out = []<int N>() { return N; }.template operator()<5>(); }
+int main() {
+  int* out;
+  cudaMallocManaged(&out, 4);
+  k<<<1, 1>>>(out);
+  cudaDeviceSynchronize();
+  omp_set_num_threads(2);
+  int threads = 0;
+#pragma omp parallel reduction(+ : threads)
+  ++threads;
+  printf("%d %d\n", *out, threads);
+}
+)",
+                                    std::move(request));
+  EXPECT_EQ(process.status, 0);
+  EXPECT_EQ(process.out, "5 2\n");
+}
+
 // ---- clusters ---------------------------------------------------------------------------------------------
 
 TEST_F(Messages, ABlockThatLeavesItsClusterTooEarlyIsNamed) {

@@ -193,9 +193,12 @@ TEST(Shared, NamesThatHideTheArrayOfNamespaceScopeStayAsTheyAre) {
   expect_contains(text, "* (reinterpret_cast<float*>(capstone_emu::dynamic_shared())) [2];");
 }
 
-TEST(Shared, AtNamespaceScopeIsNotJudgeable) {
-  EXPECT_EQ(only_finding("namespace n {\ncapstone_emu_shared int v; }"),
-            "kernel.cu:2: __shared__ variable at namespace scope");
+TEST(Shared, AtNamespaceScopeIsAStructureToo) {
+  const Rewritten result = rewrite_file(
+      "namespace n {\ncapstone_emu_shared int v, w[3]; capstone_emu_global void k() { w[1] = v; } }");
+  EXPECT_TRUE(result.findings.empty());
+  expect_contains(result.text, "struct capstone_emu_shared_0 { int v, w[3];");
+  expect_contains(result.text, "(capstone_emu::shared<capstone_emu_shared_0>().w) [1]");
 }
 
 TEST(Scopes, LambdasAndMemberFunctionsAreFunctions) {

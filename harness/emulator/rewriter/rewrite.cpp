@@ -28,6 +28,7 @@ struct Launch {
 struct SharedDeclaration {
   std::size_t begin, end;
   bool is_extern, in_function;
+  std::string tag{};  // of the structure that stands for it
 };
 struct InlineAsm {
   std::size_t begin, open, close;  // asm … ( … )
@@ -570,17 +571,21 @@ class Rewriter {
     for (std::size_t k = declaration.begin; k < declaration.end; ++k)
       declaration.is_extern |= is(k, "extern");
     ++declaration.end;
-    if (!declaration.is_extern && !declaration.in_function)
-      return not_judgeable(i, "__shared__ variable at namespace scope",
-                           "move it into the kernel; the CPU backend needs it there");
+    if (!declaration.is_extern) declaration.tag = "capstone_emu_shared_" + std::to_string(next_tag_++);
     shared_[declaration.begin] = declaration;
-    if (declaration.is_extern && !declaration.in_function) {
+    if (declaration.in_function) return;
+    if (declaration.is_extern) {
       const Dynamic dynamic = parse_dynamic(declaration);
-      global_dynamic_[dynamic.name] = dynamic.cast();
+      global_shared_[dynamic.name] = dynamic.cast();
+      return;
     }
+    std::vector<std::string> names;
+    if (!declared_names(declaration, names)) return;
+    for (const std::string& name : names)
+      global_shared_[name] = "(capstone_emu::shared<" + declaration.tag + ">()." + name + ")";
   }
 
-  // --- variables and parameters that hide a dynamic shared array of namespace scope ---
+  // --- variables and parameters that hide a shared variable of namespace scope ---
 
   /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so
   /// `T * name` is a declaration.
@@ -613,7 +618,7 @@ class Rewriter {
   }
 
   void find_hidden_names() {
-    for (const auto& [name, expression] : global_dynamic_)
+    for (const auto& [name, expression] : global_shared_)
       for (std::size_t i = 0; i < count(); ++i)
         if (is_identifier(i) && text(i) == name && !declares_shared_globally(i) && declares(i)) hide(name, i);
   }
@@ -676,8 +681,8 @@ class Rewriter {
       // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "("))
         return emitter_.raw("capstone_candidate_main");
-      if (auto dynamic = global_dynamic_.find(std::string(text(i)));
-          dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&
+      if (auto dynamic = global_shared_.find(std::string(text(i)));
+          dynamic != global_shared_.end() && in_function_[i] && !hidden_.contains(i) &&
           !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
         return emitter_.raw(dynamic->second);
     }
@@ -802,7 +807,7 @@ class Rewriter {
     }
     std::vector<std::string> names;
     if (!declared_names(declaration, names)) return;
-    const std::string tag = "capstone_emu_shared_" + std::to_string(next_tag_++);
+    const std::string& tag = declaration.tag;
     emitter_.raw("struct " + tag + " {");
     for (std::size_t i = declaration.begin; i < declaration.end; ++i)
       if (!is(i, kShared) && !is(i, "static")) emit_token(i);
@@ -813,7 +818,8 @@ class Rewriter {
     }
     const std::string label =
         list + " in " + file_of(declaration.begin) + ":" + std::to_string(token(declaration.begin).line);
-    emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" + references);
+    emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" +
+                 (declaration.in_function ? references : ""));
   }
 
   /// The declared identifiers: the last one before '[', ',' or the end, outside of template argument lists.
@@ -926,11 +932,11 @@ class Rewriter {
   std::map<std::size_t, Launch> launches_;
   std::map<std::size_t, SharedDeclaration> shared_;
   std::map<std::size_t, InlineAsm> asms_;
-  std::map<std::size_t, std::string> after_;           // text to write after a token
-  std::set<std::size_t> dropped_;                      // tokens that are left out
-  bool spins_ = false;                                 // the source reads volatile memory
-  std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
-  std::set<std::size_t> hidden_;                       // tokens with such a name that mean something else
+  std::map<std::size_t, std::string> after_;          // text to write after a token
+  std::set<std::size_t> dropped_;                     // tokens that are left out
+  bool spins_ = false;                                // the source reads volatile memory
+  std::map<std::string, std::string> global_shared_;  // __shared__ at namespace scope: name → expression
+  std::set<std::size_t> hidden_;                      // tokens with such a name that mean something else
   int next_tag_ = 0;
 };
 

@@ -35,6 +35,8 @@ struct BuildRequest {
   std::vector<std::filesystem::path> include_folders =
       {};                                     ///< emulated backend only; the compiler may read them
   std::vector<std::string> definitions = {};  ///< emulated backend only: "NAME" or "NAME=VALUE"
+  std::string standard = "c++17";             ///< emulated backend only
+  bool openmp = false;                        ///< emulated backend only
 };
 
 struct Artifact {

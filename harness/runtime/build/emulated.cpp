@@ -30,7 +30,6 @@ constexpr int kArch = 900, kOlderArch = 800;  // values of __CUDA_ARCH__
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
-    "-std=gnu++17",
     "-O2",
     "-march=native",
     "-g1",
@@ -373,6 +372,13 @@ class EmulatedBuild {
   }
 
  private:
+  /// -std and -fopenmp, which the candidate may choose; nothing older than what the emulator's headers need.
+  std::vector<std::string> language_flags() const {
+    std::vector<std::string> flags = {"-std=gnu" +
+                                      std::max<std::string>(request_.standard, "c++17").substr(1)};
+    if (request_.openmp) flags.emplace_back("-fopenmp");
+    return flags;
+  }
   fs::path header_path() const { return scratch_.path() / "problem" / "launch.h"; }
   fs::path folder() const {
     const fs::path parent = request_.source.parent_path();
@@ -431,6 +437,7 @@ class EmulatedBuild {
   Result<bool> preprocess() {
     // The text is the same for every build variant: no macro tells the candidate that it is instrumented.
     std::vector<std::string> argv = {tools_.compiler.string()};
+    for (const std::string& flag : language_flags()) argv.push_back(flag);
     argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
     // Without the folder's name, which -g1 would write into the text: a copy of the project finds the build.
     argv.insert(argv.end(), {"-E", "-fno-working-directory", "-x", "c++", "-DCAPSTONE_EMULATED=1",
@@ -470,6 +477,7 @@ class EmulatedBuild {
                   .add("tools", tools_.identity)
                   .add("adapter", request_.problem ? adapter_ : "program")
                   .add("source", text)
+                  .add("language", join(language_flags(), " "))
                   .add("emptied kernels", fallback_ ? "refused" : "allowed")
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
                   .hex();
@@ -562,6 +570,7 @@ class EmulatedBuild {
 
   std::vector<std::string> compile_command() const {
     std::vector<std::string> argv = {tools_.compiler.string()};
+    for (const std::string& flag : language_flags()) argv.push_back(flag);
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     if (request_.variant == BuildVariant::kFast) {
       std::erase(argv, "-w");
@@ -719,6 +728,7 @@ class EmulatedBuild {
     // main().
     if (!request_.problem) argv.insert(argv.end(), {"-Wl,-u,capstone_emu_program", "-lstdc++"});
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
+    if (request_.openmp) argv.emplace_back("-fopenmp");
     CompilerStep linking = step(argv);
     linking.read.insert(linking.read.end(), objects.begin(), objects.end());
     CAPSTONE_TRY(ProcessResult process, run_step(linking));

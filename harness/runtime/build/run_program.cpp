@@ -22,6 +22,8 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   build.variant = request.variant;
   build.include_folders = request.include_folders;
   build.definitions = request.definitions;
+  build.standard = request.standard;
+  build.openmp = request.openmp;
   ProgramRun run;
   CAPSTONE_TRY(run.build, build_emulated(build));
   if (!run.build.result.ok) return run;
