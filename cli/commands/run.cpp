@@ -68,6 +68,9 @@ void add_run(CLI::App& app, Context& context, Action& action) {
   auto timeout = std::make_shared<long>(request->timeout.count());
   command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
   command->add_option("arguments", request->arguments, "for the program's main(), after --");
+  command->add_option("-s,--source", request->more_sources, "another .cu or .cpp of the program")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile);
   command->add_option("-I,--include", request->include_folders, "another folder of headers")
       ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory);

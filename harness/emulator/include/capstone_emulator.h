@@ -78,6 +78,6 @@ inline cudaError_t cudaGetDeviceProperties(capstone_emu::DeviceProperties* prope
 #endif
 
 extern "C" {
-extern const int capstone_emu_arch;
+__attribute__((weak)) extern const int capstone_emu_arch;  // each source of a program has it
 const int capstone_emu_arch = __CUDA_ARCH__;
 }

@@ -808,7 +808,8 @@ class Rewriter {
     std::vector<std::string> names;
     if (!declared_names(declaration, names)) return;
     const std::string& tag = declaration.tag;
-    emitter_.raw("struct " + tag + " {");
+    const bool local = declaration.in_function;  // else another source may have a structure of that name
+    emitter_.raw((local ? "struct " : "namespace { struct ") + tag + " {");
     for (std::size_t i = declaration.begin; i < declaration.end; ++i)
       if (!is(i, kShared) && !is(i, "static")) emit_token(i);
     std::string list, references;
@@ -819,7 +820,7 @@ class Rewriter {
     const std::string label =
         list + " in " + file_of(declaration.begin) + ":" + std::to_string(token(declaration.begin).line);
     emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" +
-                 (declaration.in_function ? references : ""));
+                 (local ? references : " }"));
   }
 
   /// The declared identifiers: the last one before '[', ',' or the end, outside of template argument lists.

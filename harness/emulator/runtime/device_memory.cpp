@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -28,9 +29,9 @@ constexpr std::size_t kAlignment = 256, kGuard = 256, kPage = 4096;  // [B]
 constexpr std::size_t kLargestRange = std::size_t{1} << 40, kSmallestRange = std::size_t{1} << 30;
 constexpr std::uintptr_t kFirstAddress = 65536;  // pointers below are null pointers, and offsets from one
 constexpr int kGuardByte = 0xFA;
-// Device memory is closed to the host while there is no more of it than that: closing takes time for each
-// page.
+// Closing device memory to the host takes time for each page: so only up to this size, and not in long loops.
 constexpr std::size_t kMostClosed = std::size_t{16} << 20;
+constexpr unsigned kAlwaysClosed = 32;
 // cudaMemcpyKind
 constexpr int kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3;
 
@@ -83,6 +84,7 @@ struct Memory {
   std::map<const char*, std::size_t> registered;  // host memory that the program has made known to CUDA
   std::uint64_t checked_launches = 0;             // when the guards were last looked at
   const char* last_kernel = nullptr;
+  unsigned waits = 0;  // of the host, while it was open
 };
 Memory& memory_state() {
   static auto* instance = new Memory;
@@ -153,10 +155,12 @@ bool decline_place(const char* call, const char* role, const void* address, std:
       "check the pointer");
 }
 
-/// The bytes of a guard that were overwritten.
+/// How many bytes of a guard were overwritten.
 std::size_t overwritten(const char* guard, std::size_t bytes) {
-  return static_cast<std::size_t>(std::count_if(
-      guard, guard + bytes, [](char c) { return static_cast<unsigned char>(c) != kGuardByte; }));
+  static const std::vector<char> kUntouched(kGuard + kAlignment, static_cast<char>(kGuardByte));
+  if (std::memcmp(guard, kUntouched.data(), bytes) == 0) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(guard, guard + bytes, [](char c) { return c != static_cast<char>(kGuardByte); }));
 }
 
 void check_guards(Memory& s) {
@@ -216,8 +220,10 @@ void host_goes_on() {
   Memory& s = memory_state();
   std::lock_guard lock(s.mutex);
   check_guards(s);
-  const bool small = static_cast<std::size_t>(s.device.top - s.device.begin) <= kMostClosed;
-  if (int only_this = 1; small && g_users.compare_exchange_strong(only_this, -1))
+  const unsigned waits = ++s.waits;
+  const bool close = static_cast<std::size_t>(s.device.top - s.device.begin) <= kMostClosed &&
+                     (waits <= kAlwaysClosed || std::has_single_bit(waits));
+  if (int only_this = 1; close && g_users.compare_exchange_strong(only_this, -1))
     protect(s.device, PROT_NONE);
   else
     leave_device_memory();

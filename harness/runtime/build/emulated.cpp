@@ -366,6 +366,7 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::vector<fs::path> linked, std::move(objects));
     if (compiled_) CAPSTONE_CHECK(link(linked));
     finish_messages();
+    for (const auto& other : others_) other->hand_messages_to(artifact_);
     artifact_.result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return std::move(artifact_);
@@ -426,11 +427,48 @@ class EmulatedBuild {
   Result<void> build_candidate() {
     CAPSTONE_TRY(bool preprocessed, preprocess());
     if (!preprocessed) return {};
+    for (const fs::path& source : request_.more_sources) {
+      CAPSTONE_CHECK(add_source(source));
+      CAPSTONE_TRY(bool also, others_.back()->preprocess());
+      if (!also) return {};
+    }
     CAPSTONE_TRY(bool hit, look_up());
     if (hit) return {};
+    CAPSTONE_CHECK(rewrite_and_compile());
+    for (const auto& other : others_) {
+      if (compiled_) CAPSTONE_CHECK(other->rewrite_and_compile());
+      compiled_ = compiled_ && other->compiled_;
+    }
+    return {};
+  }
+  Result<void> rewrite_and_compile() {
     CAPSTONE_TRY(bool rewritten, rewrite());
     if (!rewritten) return {};
     return compile();
+  }
+
+  /// Another source of the program gets an object in the same way.
+  Result<void> add_source(const fs::path& source) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(source, ignored))
+      return fail("no such source file", source.string(), {}, ExitCode::kUsage);
+    BuildRequest request = request_;
+    request.source = source;
+    request.more_sources.clear();
+    CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(cache_));
+    CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(cache_));
+    other_requests_.push_back(std::make_unique<BuildRequest>(std::move(request)));
+    others_.push_back(std::make_unique<EmulatedBuild>(*other_requests_.back(), cuda_arch_, fallback_, tools_,
+                                                      std::move(scratch), std::move(own_scratch)));
+    return {};
+  }
+  /// Of a source that is not the first one: errors are the program's.
+  void hand_messages_to(EmulatedArtifact& artifact) {
+    finish_messages();
+    artifact.result.log += result().log;
+    if (!artifact.result.ok && !artifact.result.first_error)
+      artifact.result.first_error = result().first_error;
+    if (artifact.not_judgeable.empty()) artifact.not_judgeable = artifact_.not_judgeable;
   }
 
   /// @return false when the source is at fault; the messages say how.
@@ -471,6 +509,10 @@ class EmulatedBuild {
 
   Result<bool> look_up() {
     CAPSTONE_TRY(std::string text, read_file(preprocessed()));
+    for (const auto& other : others_) {
+      CAPSTONE_TRY(const std::string more, read_file(other->preprocessed()));
+      text += more;
+    }
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
     digest_ = DigestBuilder()
@@ -722,6 +764,7 @@ class EmulatedBuild {
   Result<void> link(const std::vector<fs::path>& objects) {
     const fs::path program = scratch_.path() / "worker";
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
+    for (const auto& other : others_) argv.push_back(other->object().string());
     for (const fs::path& part : objects) argv.push_back(part.string());
     // A program that has a main() does not need the worker's, only the report at its end. The C++ library
     // comes first, so that the linker does not take its symbols from our library, together with the worker's
@@ -731,6 +774,7 @@ class EmulatedBuild {
     if (request_.openmp) argv.emplace_back("-fopenmp");
     CompilerStep linking = step(argv);
     linking.read.insert(linking.read.end(), objects.begin(), objects.end());
+    for (const auto& other : others_) linking.read.push_back(other->object());
     CAPSTONE_TRY(ProcessResult process, run_step(linking));
     if (!process.ok()) {
       explain_link_failure(process, linking);
@@ -808,6 +852,8 @@ class EmulatedBuild {
   bool with_neighbours_ = false;  // digest_ depends on the files next to the source, too
   bool compiled_ = false;
   EmulatedArtifact artifact_;
+  std::vector<std::unique_ptr<BuildRequest>> other_requests_;  // of the program's other sources
+  std::vector<std::unique_ptr<EmulatedBuild>> others_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   Sandbox sandbox = Sandbox::detect(resources);
   BuildRequest build;
   build.source = request.source;
+  build.more_sources = request.more_sources;
   build.resources = &resources;
   build.sandbox = &sandbox;
   build.cuda_arch = request.cuda_arch;

@@ -13,6 +13,7 @@ namespace capstone {
 
 struct ProgramRequest {
   std::filesystem::path source;                        ///< the .cu
+  std::vector<std::filesystem::path> more_sources;     ///< compiled and linked with it
   std::vector<std::string> arguments;                  ///< handed to its main()
   std::vector<std::filesystem::path> include_folders;  ///< of headers outside of the source's folder
   std::vector<std::string> definitions;                ///< of macros: "NAME" or "NAME=VALUE"
