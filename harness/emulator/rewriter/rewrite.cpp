@@ -502,7 +502,7 @@ class Rewriter {
 
   void inspect_launch(std::size_t i) {
     if (i == 0) return;
-    if (in_kernel_[i])
+    if (in_kernel_[i] && !options_.keep_main)
       return report(Finding::Kind::kError, i, "a kernel launches a kernel: that needs nvcc -rdc=true",
                     "the judge compiles one file without it; launch the second kernel from launch()");
     // Formatters that do not know CUDA write `k << <1, 2 >> > (x)`, which nvcc takes.

@@ -396,6 +396,8 @@ const char* capstone_emu_error_text(int error) { return cudaGetErrorString(stati
 
 // ---- synchronisation --------------------------------------------------------------------------------------
 cudaError_t cudaDeviceSynchronize() {
+  if (capstone_emu::in_kernel())
+    capstone_emu::not_judgeable(nullptr, 0, "cudaDeviceSynchronize() in a kernel, which CUDA 12 removed");
   capstone_emu::saw_device_wait();
   capstone_emu::finish_streams();
   capstone_emu::host_goes_on();

@@ -312,7 +312,7 @@ bool may_set(const void* to, std::size_t bytes) {
 }
 
 bool is_host_memory(const void* address) {
-  if (!g_checked || reinterpret_cast<std::uintptr_t>(address) < kFirstAddress) return false;
+  if (!g_checked || in_kernel() || reinterpret_cast<std::uintptr_t>(address) < kFirstAddress) return false;
   std::lock_guard lock(memory_state().mutex);
   // An address just outside of an allocation may be meant: it need not be used.
   return !memory_state().device.contains(address) && !memory_state().shared.contains(address) &&

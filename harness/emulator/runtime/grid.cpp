@@ -239,6 +239,13 @@ const LaunchConfig* launch_in_progress() { return Pool::instance().in_progress()
 void run_on_pool(Grid& grid) { Pool::instance().run(grid); }
 bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(grid); }
 
+void launch_after_this_grid(const LaunchConfig& config, void (*body)(void*), void* arguments,
+                            void (*destroy)(void*)) {
+  Grid& grid = BlockRunner::current()->grid();
+  std::lock_guard lock(grid.children_mutex);
+  grid.children.push_back({config, body, {arguments, destroy}});
+}
+
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) {
   if (in_kernel())
     not_judgeable(config.file, config.line,
@@ -251,6 +258,7 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
   ++g_launches;
   if (!config.stream) saw_default_stream(config.file + (":" + std::to_string(config.line)));
   std::uint64_t wanted_cluster;
+  std::vector<Child> children;
   {
     Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};
     prepare(grid);
@@ -258,8 +266,11 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     saw_launch_of(config.kernel);
     run_on_pool(grid);
     wanted_cluster = grid.wanted_cluster;
-    if (grid.failed && !wanted_cluster) g_last_error = kernels_are_over() ? kernel_error() : kErrorLaunchFailure;
+    children = std::move(grid.children);
+    if (grid.failed && !wanted_cluster)
+      g_last_error = kernels_are_over() ? kernel_error() : kErrorLaunchFailure;
   }
+  for (const Child& child : children) run_grid(child.config, child.body, child.arguments.get());
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;
   clustered.cluster = {static_cast<unsigned>(wanted_cluster & 0xffff),

@@ -482,12 +482,12 @@ bool BlockRunner::release_active_masks() {
 
 namespace {
 
-constexpr std::size_t kMostStepWrites = 4096;
+constexpr std::size_t kMostStepWrites = 256;
+std::atomic<bool> g_told_of_lock_step;
 
 /// Says once that the program counts on lock step.
 void warn_of_lock_step(const LaunchConfig& config, const char* file, int line) {
-  static std::atomic<bool> told;
-  if (told.exchange(true)) return;
+  if (g_told_of_lock_step.exchange(true)) return;
   std::fflush(stdout);
   std::fprintf(
       stderr,
@@ -513,7 +513,7 @@ void BlockRunner::lock_step(const volatile void* object, unsigned place, Step st
   switch_from(thread);
   if (step == Step::kWrite && step_writes_.size() < kMostStepWrites)
     step_writes_.emplace_back(object, thread.linear);
-  if (step != Step::kRead) return;
+  if (step != Step::kRead || g_told_of_lock_step) return;
   const unsigned lane = thread.linear % kWarpSize, warp = thread.linear - lane;
   for (const auto& [written, by] : step_writes_)
     if (written == object && by != thread.linear && by - warp < kWarpSize)

@@ -170,6 +170,13 @@ struct GridBarrier {
   std::uint64_t arrived = 0, left = 0, phase = 0;
 };
 
+/// A launch from a kernel.
+struct Child {
+  LaunchConfig config;
+  void (*body)(void*);
+  std::unique_ptr<void, void (*)(void*)> arguments;
+};
+
 /// One launch that is being executed.
 struct Grid {
   LaunchConfig config;
@@ -186,6 +193,8 @@ struct Grid {
   std::unique_ptr<Cluster[]> clusters{};  // null without clusters
   // x | y << 16 | z << 32, from __cluster_dims__: start again with it
   std::atomic<std::uint64_t> wanted_cluster{0};
+  std::mutex children_mutex{};
+  std::vector<Child> children{};  // run when the grid has ended
   std::uint64_t permuted(std::uint64_t k, std::uint64_t count) const;
   /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the
   /// pool.

@@ -285,6 +285,8 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 /// the stream and the schedule lets kernels run as late as their order allows.
 bool keeps_launches(void* stream);
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
+/// A kernel of a whole program launches a kernel: it runs when the grid has ended.
+void launch_after_this_grid(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
 
 /// Refuses the launch when a pointer cannot be used by a kernel.
 bool accepts_argument(const LaunchConfig& config, unsigned number, std::uintptr_t pointer);
