@@ -68,11 +68,17 @@ void add_run(CLI::App& app, Context& context, Action& action) {
   auto timeout = std::make_shared<long>(request->timeout.count());
   command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
   command->add_option("arguments", request->arguments, "for the program's main(), after --");
+  command->add_option("-s,--source", request->more_sources, "another .cu or .cpp of the program")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile);
   command->add_option("-I,--include", request->include_folders, "another folder of headers")
       ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory);
   command->add_option("-D,--define", request->definitions, "macro: NAME or NAME=VALUE")
       ->allow_extra_args(false);
+  command->add_option("--std", request->standard, "language, as for nvcc; default c++17")
+      ->check(CLI::IsMember({"c++11", "c++14", "c++17", "c++20", "c++23"}));
+  command->add_flag("--openmp", request->openmp, "obey #pragma omp (nvcc -Xcompiler -fopenmp)");
   command
       ->add_option("--arch", request->cuda_arch,
                    "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")

@@ -77,6 +77,32 @@ TEST_F(Run, HeadersElsewhereAndMacrosAreNamed) {
   EXPECT_EQ(with.out, "42\n");
 }
 
+TEST_F(Run, AProgramMayHaveSeveralSources) {
+  fs::create_directories(home_ / "parts");
+  spit(home_ / "parts" / "kernels.h",
+       "__global__ void twice(int* p);\n__device__ int scaled(int x);\nint host_side(int x);\n");
+  spit(home_ / "parts" / "twice.cu",
+       "#include \"kernels.h\"\n__device__ int scaled(int x) { return 2 * x; }\nstatic int offset = 1;\n"
+       "__global__ void twice(int* p) { __shared__ int s; s = *p; *p = scaled(s); }\n"
+       "int host_side(int x) { return x + offset; }\n");
+  const std::string source =
+      "#include <cstdio>\n#include \"parts/kernels.h\"\nstatic int offset = 5;\n"
+      "__global__ void more(int* p) { __shared__ int s; s = *p; *p = scaled(s); }\n"
+      "int main() { int* p; cudaMallocManaged(&p, 4); *p = 3; twice<<<1, 1>>>(p); more<<<1, 1>>>(p);\n"
+      "  cudaDeviceSynchronize(); printf(\"%d\\n\", host_side(*p) + offset); }\n";
+  for (const std::string check : {"", "races", "memory"}) {
+    std::vector<std::string> words = {"--source", "parts/twice.cu"};
+    if (!check.empty()) words.insert(words.end(), {"--check", check});
+    const Outcome outcome = run(source, words);
+    EXPECT_EQ(outcome.code, 0) << check << outcome;
+    EXPECT_EQ(outcome.out, "18\n") << check;
+  }
+  spit(home_ / "parts" / "twice.cu", "#include \"kernels.h\"\nint host_side(int x) { return y; }\n");
+  const Outcome wrong = run(source, {"-s", "parts/twice.cu"});
+  EXPECT_EQ(wrong.code, 1) << wrong;
+  EXPECT_TRUE(says(wrong.err, "parts/twice.cu:2")) << wrong;
+}
+
 TEST_F(Run, AFailedAssertOfTheHostDoesNotHideARace) {
   const Outcome outcome =
       run("#include <cassert>\n__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = "

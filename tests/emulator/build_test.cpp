@@ -245,13 +245,6 @@ TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
   EXPECT_EQ(artifact.arch_note, "");
 }
 
-TEST(Build, NamespaceScopeSharedIsNotJudgeable) {
-  const EmulatedArtifact artifact = build(kHead + "__shared__ float s[4];\n" + kLaunch + " {}\n");
-  EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: __shared__ variable at namespace scope"),
-            std::string::npos)
-      << artifact.not_judgeable;
-}
-
 TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
   for (const char* header :
        {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h", "cuda/annotated_ptr"}) {

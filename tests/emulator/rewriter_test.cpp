@@ -193,9 +193,12 @@ TEST(Shared, NamesThatHideTheArrayOfNamespaceScopeStayAsTheyAre) {
   expect_contains(text, "* (reinterpret_cast<float*>(capstone_emu::dynamic_shared())) [2];");
 }
 
-TEST(Shared, AtNamespaceScopeIsNotJudgeable) {
-  EXPECT_EQ(only_finding("namespace n {\ncapstone_emu_shared int v; }"),
-            "kernel.cu:2: __shared__ variable at namespace scope");
+TEST(Shared, AtNamespaceScopeIsAStructureToo) {
+  const Rewritten result = rewrite_file(
+      "namespace n {\ncapstone_emu_shared int v, w[3]; capstone_emu_global void k() { w[1] = v; } }");
+  EXPECT_TRUE(result.findings.empty());
+  expect_contains(result.text, "struct capstone_emu_shared_0 { int v, w[3];");
+  expect_contains(result.text, "(capstone_emu::shared<capstone_emu_shared_0>().w) [1]");
 }
 
 TEST(Scopes, LambdasAndMemberFunctionsAreFunctions) {
@@ -213,20 +216,36 @@ TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {
             "kernel.cu:2: library header 'cublas_v2.h' cannot be used on the CPU backend");
 }
 
-TEST(Asm, NamesTheInstructionThatCannotRun) {
-  EXPECT_EQ(only_finding("void f() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" :: \"r\"(a)); }"),
-            "kernel.cu:1: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has "
-            "no CPU implementation");
-  EXPECT_EQ(only_finding("void f() { unsigned u; asm(\"mov.u32 %0, %%envreg3;\" : \"=r\"(u)); }"),
-            "kernel.cu:1: inline PTX instruction 'mov.u32 %envreg3' has no CPU implementation");
+TEST(Asm, NamesTheInstructionThatCannotRunWhereItIsUsed) {
+  const auto refused = [](const std::string& body) {
+    const Rewritten result = rewrite_file("capstone_emu_device void f() {\n" + body + " }");
+    EXPECT_TRUE(result.findings.empty());
+    EXPECT_NE(result.text.find("\nasm"), std::string::npos) << result.text;
+    const std::size_t begin = result.text.find(kUnsupported);
+    return begin == std::string::npos ? result.text
+                                      : result.text.substr(begin, result.text.find('"', begin) - begin);
+  };
+  EXPECT_EQ(
+      refused("asm volatile(\"tcgen05.wait::ld.sync.aligned;\" :: \"r\"(a));"),
+      "not judgeable: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has "
+      "no CPU implementation");
+  EXPECT_EQ(refused("unsigned u;\nasm(\"mov.u32 %0, %%envreg3;\" : \"=r\"(u));"),
+            "not judgeable: inline PTX instruction 'mov.u32 %envreg3' has no CPU implementation");
+}
+
+TEST(Asm, OfTheHostIsLeftToTheCompiler) {
+  const Rewritten result =
+      rewrite_file("long f() { long t; asm volatile(\"rdtsc\" : \"=a\"(t) :: \"rdx\"); return t; }");
+  EXPECT_TRUE(result.findings.empty());
+  expect_contains(result.text, "asm volatile(\"rdtsc\" : \"=a\"(t) :: \"rdx\");");
 }
 
 TEST(Asm, OperandsAreBoundInOrder) {
   const Rewritten result = rewrite_file(
       "void f() { asm volatile(\"add.u32 %0, %1, %2;\\n\" : \"=r\"(o[1]) : \"r\"(a), \"n\"(16)); }");
   ASSERT_TRUE(result.findings.empty());
-  expect_contains(result.text, "capstone_emu::ptx::Output capstone_p0( o[1] );");
-  expect_contains(result.text, "const capstone_emu::ptx::Input capstone_p2( 16 );");
+  expect_contains(result.text, "capstone_emu::ptx::Output capstone_p0(( o[1] ));");
+  expect_contains(result.text, "capstone_emu::ptx::Input capstone_p2(( 16 ));");
 }
 
 TEST(Ptx, PredicatesRegistersAndScopes) {

@@ -130,7 +130,9 @@ extern thread_local Lane* this_lane CAPSTONE_TLS;    // null while no thread of 
 /// The launch in progress.
 struct Launch {
   const LaunchConfig* config = nullptr;
+  std::uintptr_t arguments = 0;  ///< kernels copy their parameters from there
   Time begin = 0;
+  bool holds_argument(std::uintptr_t address) const { return address - arguments < config->argument_bytes; }
   std::vector<std::pair<Time, std::uint64_t>> turns;  ///< from this time on, stamps are of this block
   std::uint64_t block_at(Time time) const;
 };

@@ -1,5 +1,6 @@
 #include "hooks/findings.h"
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -59,6 +60,8 @@ bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc) {
 void keep_finding(Finding finding) {
   if (is_known(finding.kind, finding.now.pc, finding.before.pc)) return;
   g_known.insert({finding.kind, finding.now.pc, finding.before.pc});
+  const auto same_cause = [&](const Finding& f) { return f.lock_step && f.kernel == finding.kernel; };
+  if (finding.lock_step && std::any_of(g_findings.begin(), g_findings.end(), same_cause)) return;
   g_findings.push_back(std::move(finding));
 }
 
@@ -147,6 +150,10 @@ std::string hint_of(const Finding& f) {
                "a flag between blocks needs __threadfence() before it is set by an atomic";
       if (f.now.atomic != f.before.atomic)
         return "all threads must use an atomic here, or a barrier must stand between";
+      if (f.lock_step)
+        return "lanes of a warp do not run in lock-step, and volatile does not make them: __syncwarp() "
+               "between "
+               "the load and the store, and between the steps";
       if (f.same_warp)
         return "lanes of a warp do not run in lock-step: __syncthreads() between the two, or __syncwarp() "
                "where no other warp touches this memory";

@@ -37,10 +37,12 @@ struct Finding {
   Party now, before;
   unsigned bytes = 0;
   bool shared = false, same_warp = false;
-  std::string split;  ///< of a race: describes a barrier that only some of the block's threads reached
+  bool lock_step = false;  ///< a race of volatile accesses to shared memory by lanes of one warp
+  std::string split;       ///< of a race: describes a barrier that only some of the block's threads reached
 };
 
-/// Keeps the finding unless there is one of its kind for these two places, or 100 already.
+/// Keeps the finding unless there is one of its kind for these two places, or 100 already. Of races that have
+/// one cause, that a kernel counts on lock step, it keeps the first.
 void keep_finding(Finding finding);
 /// Adds what is known of a barrier to the races that were found in this block before.
 void explain_races(const std::string& kernel, std::uint64_t block, const std::string& split);

@@ -138,6 +138,7 @@ void launch_begins(const Grid& grid) {
   turn().expect(1);
   add_static_storage();
   running_launch.config = &grid.config;
+  running_launch.arguments = reinterpret_cast<std::uintptr_t>(grid.arguments);
   running_launch.begin = ++now;
   running_launch.turns.clear();
   forget_flags();

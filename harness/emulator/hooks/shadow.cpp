@@ -59,6 +59,9 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   finding.before = party_of(before, before_writes, owner_of(before, place.home, block));
   finding.same_warp =
       finding.now.block == finding.before.block && me.thread / kWarpSize == before.thread / kWarpSize;
+  // Atomic accesses have been excused, so both are volatile.
+  finding.lock_step = finding.same_warp && finding.shared && me.relaxed && before.relaxed;
+  if (finding.lock_step && kind == FindingKind::kSameValue) return;
   if (finding.now.block == finding.before.block) finding.split = block.split;
   keep_finding(std::move(finding));
 }
@@ -261,7 +264,7 @@ void require_shared_variable(const Block& block, std::size_t offset, unsigned by
 }
 
 Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc) {
-  if (is_thread_state(address)) return nullptr;
+  if (is_thread_state(address) || running_launch.holds_argument(address)) return nullptr;
   Allocation* allocation = find_allocation(address);
   if (allocation && allocation->contains(address, bytes)) return allocation;
   Finding finding = blank_finding(FindingKind::kOutOfBounds, *this_block);

@@ -57,9 +57,27 @@
 #if CUDART_VERSION >= 13000  // names of CUDA 3, which public code still calls and CUDA 13 no longer declares
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+
+// Properties that CUDA 13 removed.
+namespace capstone_emu {
+struct DeviceProperties : cudaDeviceProp {
+  int clockRate, memoryClockRate;  // [kHz]
+  int deviceOverlap, kernelExecTimeoutEnabled, computeMode, maxTexture1DLinear, singleToDoublePrecisionPerfRatio,
+      cooperativeMultiDeviceLaunch;
+};
+}  // namespace capstone_emu
+inline cudaError_t cudaGetDeviceProperties(capstone_emu::DeviceProperties* properties, int device) {
+  *properties = {};
+  properties->clockRate = properties->memoryClockRate = 1000000;
+  properties->deviceOverlap = properties->cooperativeMultiDeviceLaunch = 1;
+  properties->maxTexture1DLinear = 1 << 27;
+  properties->singleToDoublePrecisionPerfRatio = 2;
+  return ::cudaGetDeviceProperties(static_cast<cudaDeviceProp*>(properties), device);
+}
+#define cudaDeviceProp capstone_emu::DeviceProperties
 #endif
 
 extern "C" {
-extern const int capstone_emu_arch;
+__attribute__((weak)) extern const int capstone_emu_arch;  // each source of a program has it
 const int capstone_emu_arch = __CUDA_ARCH__;
 }

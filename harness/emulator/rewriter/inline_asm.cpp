@@ -49,6 +49,9 @@ class Translator : OperandCode {
       return translate_async(in);
     if (in.is("cp")) return copy();
     if (in.is("ldmatrix") || in.is("stmatrix")) return matrices();
+    if (in.mnemonic == "movmatrix.sync.aligned.m8n8.trans.b16")
+      return put("std::uint32_t",
+                 "capstone_emu::ptx::transpose(" + get(1, "std::uint32_t") + ", " + kSite + ")");
     if (in.is("mma") || in.is("wgmma")) return translate_mma(in);
     if (in.is("shfl")) return shuffle();
     if (in.is("vote") || in.is("match") || in.is("redux")) return collective();

@@ -134,9 +134,8 @@ class Parser {
     return text_.substr(begin, at_ - begin);
   }
 
-  std::string declaration() {  // .reg .b32 a, b;
-    word();
-    word();
+  std::string declaration() {  // .reg .b32 a, b; the blank between the two may be missing
+    if (word() == ".reg") word();
     std::string code;
     do {
       const std::string name = word();
@@ -195,6 +194,12 @@ class Parser {
       if (end == std::string::npos) end = result.mnemonic.size();
       result.pieces.push_back(result.mnemonic.substr(begin, end - begin));
       begin = end + 1;
+    }
+    // rsqrt.approx.f32.ftz: the modifier may come last
+    if (result.pieces.size() > 2 && result.pieces.back() == "ftz") {
+      std::swap(result.pieces.back(), result.pieces[result.pieces.size() - 2]);
+      result.mnemonic = result.mnemonic.substr(0, result.mnemonic.size() - 4 - result.type().size()) +
+                        "ftz." + result.type();
     }
     if (result.mnemonic == "bra" || result.mnemonic == "bra.uni") {
       Operand target;

@@ -28,6 +28,7 @@ struct Launch {
 struct SharedDeclaration {
   std::size_t begin, end;
   bool is_extern, in_function;
+  std::string tag{};  // of the structure that stands for it
 };
 struct InlineAsm {
   std::size_t begin, open, close;  // asm … ( … )
@@ -79,6 +80,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    if (options_.keep_main && !options_.observed) keep_lanes_in_step();
     find_hidden_names();
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
@@ -172,21 +174,24 @@ class Rewriter {
   void find_scopes() {
     struct Open {
       Scope scope;
-      bool kernel;
+      bool kernel, device;
     };
     std::vector<Open> stack;
     in_function_.resize(count() + 1);
     in_kernel_.resize(count() + 1);
+    in_device_.resize(count() + 1);
     std::size_t statement = 0;
     for (std::size_t i = 0; i < count(); ++i) {
       in_function_[i] = !stack.empty() && stack.back().scope == Scope::kFunction;
       in_kernel_[i] = !stack.empty() && stack.back().kernel;
+      in_device_[i] = !stack.empty() && stack.back().device;
+      at_file_scope_.push_back(stack.empty());
       at_namespace_.push_back(stack.empty() || stack.back().scope == Scope::kNamespace);
       if (is(i, "{")) {
         const Scope scope = classify(statement, i, stack.empty() ? Scope::kNamespace : stack.back().scope);
-        bool kernel = !stack.empty() && stack.back().kernel;
-        for (std::size_t k = statement; k < i; ++k) kernel |= is(k, kGlobal);
-        stack.push_back({scope, kernel});
+        bool kernel = !stack.empty() && stack.back().kernel, device = !stack.empty() && stack.back().device;
+        for (std::size_t k = statement; k < i; ++k) kernel |= is(k, kGlobal), device |= is(k, kDevice);
+        stack.push_back({scope, kernel, device || kernel});
       } else if (is(i, "}") && !stack.empty()) {
         stack.pop_back();
       }
@@ -241,7 +246,38 @@ class Rewriter {
            "choose another name");
   }
 
+  // static const float x = 1; in a class: g++ wants constexpr there.
+  void inspect_static_constant(std::size_t i) {
+    if (in_function_[i] || at_namespace_[i] || !is(i + 1, "const")) return;
+    if ((is(i + 2, "float") || is(i + 2, "double")) && is_identifier(i + 3) && is(i + 4, "="))
+      after_[i] += " constexpr";
+  }
+
+  // constexpr int warpSize = 32; hides CUDA's own.
+  void inspect_warp_size(std::size_t i) {
+    if (!at_file_scope_[i] || !is(i + 1, "=") || !is(i + 2, "32") || !is(i + 3, ";")) return;
+    for (std::size_t k = declaration_begin(i); k <= i + 3; ++k) dropped_.insert(k);
+  }
+
+  // A<T>::f<1>(x), where A<T> depends on a parameter of the template: g++ wants A<T>::template f<1>(x).
+  void inspect_member_template(std::size_t i) {
+    if (!in_function_[i] || !is(i + 1, "::") || !is_identifier(i + 2) || !is(i + 3, "<")) return;
+    const std::size_t open = match_angle_backward(i);
+    if (open == 0 || !is_identifier(open - 1)) return;
+    int depth = 0;
+    for (std::size_t k = i + 3; k + 1 < count(); ++k) {
+      if (is(k, ";") || is(k, "{") || is(k, "}") || is(k, ")") || is(k, "&&") || is(k, "||")) return;
+      if (is(k, "<")) ++depth;
+      if (is(k, ">") && --depth == 0) {
+        if (is(k + 1, "(")) after_[i + 1] += " template ";
+        return;
+      }
+      if (opens(k)) k = match_forward(k);
+    }
+  }
+
   void inspect(std::size_t i) {
+    if (is(i, ">")) return inspect_member_template(i);
     if (is(i, "<<<") || (is(i, "<<") && is(i + 1, "<"))) return inspect_launch(i);
     if (!is_identifier(i)) return;
     if (is(i, kShared)) return inspect_shared(i);
@@ -249,6 +285,8 @@ class Rewriter {
     if (is(i, kClusterDims)) return inspect_cluster(i);
     if (is(i, kLaunchBounds)) return inspect_launch_bounds(i);
     if (is_reserved(text(i))) return inspect_reserved(i);
+    if (is(i, "static")) return inspect_static_constant(i);
+    if (is(i, "warpSize")) return inspect_warp_size(i);
     if (spins_ && in_function_[i] && (is(i, "while") || is(i, "for"))) return inspect_loop(i);
     if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
@@ -349,6 +387,66 @@ class Rewriter {
     after_[second - 1] += ")";
   }
 
+  // --- volatile accesses in functions that do not call __syncwarp() ---
+
+  /// Names that declarations with `volatile` declare, and where they do.
+  std::set<std::string> volatile_names(std::set<std::size_t>& declarations) const {
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, "volatile") || (i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")))) continue;
+      std::size_t last = 0;
+      for (std::size_t k = i + 1; k < count(); ++k) {
+        if (is(k, "[") || is(k, ",") || is(k, ")") || is(k, "=") || is(k, ";")) break;
+        if (is(k, "(") || is(k, "{") || is(k, "}")) {
+          last = 0;
+          break;
+        }
+        if (is_identifier(k)) last = k;
+      }
+      if (last == 0) continue;
+      names.emplace(text(last));
+      declarations.insert(last);
+    }
+    return names;
+  }
+
+  static bool is_assignment(std::string_view op) {
+    static const std::set<std::string_view> kOperators = {
+        "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="};
+    return kOperators.contains(op);
+  }
+
+  /// `name[…]…` at i: lanes meet before it is read, and around its assignment.
+  void keep_in_step(std::size_t i) {
+    std::size_t last = i;
+    while (is(last + 1, "[")) last = match_forward(last + 1);
+    if (last + 1 >= count() || is(last + 1, ".") || is(last + 1, "->")) return;
+    const bool write = is_assignment(text(last + 1));
+    std::size_t place = i;
+    for (; write && place < count() && !is(place, ";"); ++place)
+      if (opens(place)) place = match_forward(place);
+    after_[i - 1] += write ? "capstone_emu::step_write(" : "capstone_emu::step_read(";
+    after_[last] += ", " + std::to_string(2 * place) + ")";
+  }
+
+  /// A warp's lanes may count on lock step where they exchange volatile shared memory without __syncwarp().
+  void keep_lanes_in_step() {
+    std::set<std::size_t> declarations;
+    const std::set<std::string> names = volatile_names(declarations);
+    if (names.empty()) return;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, "{") || in_function_[i] || !in_function_[i + 1]) continue;
+      const std::size_t end = match_forward(i);
+      bool synchronises = false;
+      for (std::size_t k = i; k < end; ++k) synchronises |= is(k, "__syncwarp");
+      for (std::size_t k = i; k < end && !synchronises; ++k)
+        if (is_identifier(k) && is(k + 1, "[") && names.contains(std::string(text(k))) &&
+            !declarations.contains(k) && !is(k - 1, ".") && !is(k - 1, "->") && !is(k - 1, "&"))
+          keep_in_step(k);
+      i = end;
+    }
+  }
+
   // cudaLaunchKernel((void*)kernel, …): the types of the parameters would be lost with the cast.
   void inspect_launch_call(std::size_t i) {
     if (!is(i + 1, "(")) return;
@@ -404,7 +502,7 @@ class Rewriter {
 
   void inspect_launch(std::size_t i) {
     if (i == 0) return;
-    if (in_kernel_[i])
+    if (in_kernel_[i] && !options_.keep_main)
       return report(Finding::Kind::kError, i, "a kernel launches a kernel: that needs nvcc -rdc=true",
                     "the judge compiles one file without it; launch the second kernel from launch()");
     // Formatters that do not know CUDA write `k << <1, 2 >> > (x)`, which nvcc takes.
@@ -473,17 +571,21 @@ class Rewriter {
     for (std::size_t k = declaration.begin; k < declaration.end; ++k)
       declaration.is_extern |= is(k, "extern");
     ++declaration.end;
-    if (!declaration.is_extern && !declaration.in_function)
-      return not_judgeable(i, "__shared__ variable at namespace scope",
-                           "move it into the kernel; the CPU backend needs it there");
+    if (!declaration.is_extern) declaration.tag = "capstone_emu_shared_" + std::to_string(next_tag_++);
     shared_[declaration.begin] = declaration;
-    if (declaration.is_extern && !declaration.in_function) {
+    if (declaration.in_function) return;
+    if (declaration.is_extern) {
       const Dynamic dynamic = parse_dynamic(declaration);
-      global_dynamic_[dynamic.name] = dynamic.cast();
+      global_shared_[dynamic.name] = dynamic.cast();
+      return;
     }
+    std::vector<std::string> names;
+    if (!declared_names(declaration, names)) return;
+    for (const std::string& name : names)
+      global_shared_[name] = "(capstone_emu::shared<" + declaration.tag + ">()." + name + ")";
   }
 
-  // --- variables and parameters that hide a dynamic shared array of namespace scope ---
+  // --- variables and parameters that hide a shared variable of namespace scope ---
 
   /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so
   /// `T * name` is a declaration.
@@ -516,7 +618,7 @@ class Rewriter {
   }
 
   void find_hidden_names() {
-    for (const auto& [name, expression] : global_dynamic_)
+    for (const auto& [name, expression] : global_shared_)
       for (std::size_t i = 0; i < count(); ++i)
         if (is_identifier(i) && text(i) == name && !declares_shared_globally(i) && declares(i)) hide(name, i);
   }
@@ -579,8 +681,8 @@ class Rewriter {
       // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "("))
         return emitter_.raw("capstone_candidate_main");
-      if (auto dynamic = global_dynamic_.find(std::string(text(i)));
-          dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&
+      if (auto dynamic = global_shared_.find(std::string(text(i)));
+          dynamic != global_shared_.end() && in_function_[i] && !hidden_.contains(i) &&
           !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
         return emitter_.raw(dynamic->second);
     }
@@ -660,9 +762,17 @@ class Rewriter {
   /// `extern __shared__ T name[][N]`
   struct Dynamic {
     std::string type, name, inner;  // inner: "[N]", empty for one dimension
+    bool is_array = false;          // extern __shared__ T name; is legal, too
     std::string pointer() const { return inner.empty() ? type + "*" : type + " (*)" + inner; }
     std::string cast() const {
-      return "(reinterpret_cast<" + pointer() + ">(capstone_emu::dynamic_shared()))";
+      return std::string(is_array ? "(" : "(*") + "reinterpret_cast<" + pointer() +
+             ">(capstone_emu::dynamic_shared()))";
+    }
+    std::string declaration() const {
+      const std::string declared = !is_array       ? type + "& " + name
+                                   : inner.empty() ? type + "* " + name
+                                                   : type + " (*" + name + ")" + inner;
+      return declared + " = " + cast() + ";";
     }
   };
   Dynamic parse_dynamic(const SharedDeclaration& declaration) const {
@@ -676,6 +786,7 @@ class Rewriter {
       } else if (is(i, "[")) {
         const std::size_t close = match_forward(i);
         if (dimensions++) result.inner += joined(i, close + 1);
+        result.is_array = true;
         i = close;
       } else {
         words.emplace_back(text(i));
@@ -692,15 +803,13 @@ class Rewriter {
     if (declaration.is_extern) {
       const Dynamic dynamic = parse_dynamic(declaration);
       if (!declaration.in_function) return;  // its uses are replaced
-      return emitter_.raw(dynamic.inner.empty()
-                              ? dynamic.type + "* " + dynamic.name + " = " + dynamic.cast() + ";"
-                              : dynamic.type + " (*" + dynamic.name + ")" + dynamic.inner + " = " +
-                                    dynamic.cast() + ";");
+      return emitter_.raw(dynamic.declaration());
     }
     std::vector<std::string> names;
     if (!declared_names(declaration, names)) return;
-    const std::string tag = "capstone_emu_shared_" + std::to_string(next_tag_++);
-    emitter_.raw("struct " + tag + " {");
+    const std::string& tag = declaration.tag;
+    const bool local = declaration.in_function;  // else another source may have a structure of that name
+    emitter_.raw((local ? "struct " : "namespace { struct ") + tag + " {");
     for (std::size_t i = declaration.begin; i < declaration.end; ++i)
       if (!is(i, kShared) && !is(i, "static")) emit_token(i);
     std::string list, references;
@@ -710,7 +819,8 @@ class Rewriter {
     }
     const std::string label =
         list + " in " + file_of(declaration.begin) + ":" + std::to_string(token(declaration.begin).line);
-    emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" + references);
+    emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" +
+                 (local ? references : " }"));
   }
 
   /// The declared identifiers: the last one before '[', ',' or the end, outside of template argument lists.
@@ -755,6 +865,18 @@ class Rewriter {
     return false;
   }
 
+  // The compiler refuses the call if it is left when templates that nobody instantiates and inline functions
+  // that nobody calls are gone.
+  void emit_unsupported(const InlineAsm& assembly, const std::string& instruction) {
+    const std::string name = "capstone_emu_unsupported_" + std::to_string(next_tag_++);
+    emitter_.raw("do {");
+    emit_token(assembly.begin);  // its place becomes the error's
+    emitter_.raw("(\"\"); __attribute__((noreturn, error(" +
+                 quoted(std::string(kUnsupported) + family_of(instruction) + " instruction '" + instruction +
+                        "' has no CPU implementation") +
+                 "))) void " + name + "(); " + name + "(); } while (0)");
+  }
+
   // asm("…" : outputs : inputs : clobbers) → do { Output p0(…); Input p1(…); … } while (0)
   void emit_asm(const InlineAsm& assembly) {
     std::string ptx;
@@ -786,19 +908,19 @@ class Rewriter {
     std::vector<std::string> names;
     for (const AsmOperand& operand : operands) names.push_back(operand.name);
     const Translation translation = translate_ptx(ptx, names);
-    if (!translation.unsupported.empty()) {
-      not_judgeable(assembly.begin, family_of(translation.unsupported) + " instruction '" +
-                                        translation.unsupported + "' has no CPU implementation");
+    if (!translation.unsupported.empty() && !in_device_[assembly.begin]) {  // of the host's processor
+      for (std::size_t k = assembly.begin; k <= assembly.close; ++k) emit_token(k);
       return;
     }
+    if (!translation.unsupported.empty()) return emit_unsupported(assembly, translation.unsupported);
     emitter_.raw("do {");
     if (!translation.labels.empty()) emitter_.raw("__label__ " + join(translation.labels) + ";");
     for (std::size_t k = 0; k < operands.size(); ++k) {
       emitter_.raw(
-          std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
-          " capstone_p" + std::to_string(k) + "(");
+          std::string(operands[k].output ? "capstone_emu::ptx::Output" : "capstone_emu::ptx::Input") +
+          " capstone_p" + std::to_string(k) + "((");  // `Input p(int(x));` would declare a function
       emit(operands[k].begin, operands[k].end);
-      emitter_.raw(");");
+      emitter_.raw("));");
     }
     emitter_.raw("__asm__ volatile(\"\" ::: \"memory\"); " + translation.code + "} while (0)");
   }
@@ -807,15 +929,15 @@ class Rewriter {
   Emitter emitter_;
   const RewriteOptions& options_;
   std::vector<Finding> findings_;
-  std::vector<char> in_function_, in_kernel_, at_namespace_;
+  std::vector<char> in_function_, in_kernel_, in_device_, at_namespace_, at_file_scope_;
   std::map<std::size_t, Launch> launches_;
   std::map<std::size_t, SharedDeclaration> shared_;
   std::map<std::size_t, InlineAsm> asms_;
-  std::map<std::size_t, std::string> after_;           // text to write after a token
-  std::set<std::size_t> dropped_;                      // tokens that are left out
-  bool spins_ = false;                                 // the source reads volatile memory
-  std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
-  std::set<std::size_t> hidden_;                       // tokens with such a name that mean something else
+  std::map<std::size_t, std::string> after_;          // text to write after a token
+  std::set<std::size_t> dropped_;                     // tokens that are left out
+  bool spins_ = false;                                // the source reads volatile memory
+  std::map<std::string, std::string> global_shared_;  // __shared__ at namespace scope: name → expression
+  std::set<std::size_t> hidden_;                      // tokens with such a name that mean something else
   int next_tag_ = 0;
 };
 

@@ -20,6 +20,10 @@ struct Finding {
 /// "error" or "not_judgeable"
 const char* name_of(Finding::Kind kind);
 
+/// Begins the compiler's error where the rewritten text calls what only a GPU can run. The rest is the
+/// message. Those who run the compiler look for it.
+inline constexpr const char* kUnsupported = "not judgeable: ";
+
 struct Rewritten {
   std::string text;               ///< preprocessed C++; line markers lead to the user's lines
   std::vector<Finding> findings;  ///< in source order; if there is one, do not compile `text`

@@ -13,6 +13,8 @@ struct Allocation {
   std::string name;  ///< "tensor x", "memory of cudaMalloc"
   bool freed = false;
 };
+/// For memory of cudaMalloc.
+inline constexpr const char* kDeviceMemory = "memory of cudaMalloc";
 
 /// Replaces what was known about the same first byte.
 void add_allocation(Allocation allocation);
@@ -20,6 +22,9 @@ void forget_allocation(const void* begin);
 
 /// How many pieces of memory of cudaMalloc are not freed.
 long live_device_allocations();
+
+/// For messages: `kernel` lives as long as the program.
+void saw_launch_of(const char* kernel);
 
 /// The allocation that holds the address, else the one that it lies nearest to, if any is within 1 MiB.
 std::optional<Allocation> nearest_allocation(const void* address);

@@ -50,6 +50,7 @@ void BlockRunner::release_barrier() {
   released_ = votes_;
   votes_ = {};
   arrived_ = 0;
+  step_writes_.clear();
 }
 
 // Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the
@@ -106,6 +107,11 @@ void BlockRunner::meet_the_grid() {
   auto over = [&] {
     return barrier.phase != phase || barrier.arrived + barrier.left == grid_->blocks || grid_->failed;
   };
+  while (cluster_ && !over()) {  // the cluster's other blocks need this OS thread
+    lock.unlock();
+    wait_aside();
+    lock.lock();
+  }
   if (observe::kOn) {  // the others run in turn, in the same order every time
     while (!over()) {
       lock.unlock();

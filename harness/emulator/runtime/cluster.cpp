@@ -1,4 +1,4 @@
-// Thread block clusters: blocks that run at the same time, each on a separate OS thread.
+// Thread block clusters: blocks that run at the same time, in turns on one OS thread.
 #include "runtime/scheduler.h"
 
 namespace capstone_emu {
@@ -40,7 +40,14 @@ void BlockRunner::join_cluster(std::uint64_t k) {
 
 /// The block's shared memory is ready to be written by others.
 void BlockRunner::publish_arena() {
-  if (cluster_) __atomic_store_n(&cluster_->arenas[cluster_rank_], arena_, __ATOMIC_RELEASE);
+  if (cluster_) cluster_->arenas[cluster_rank_] = arena_;
+}
+
+/// The block has ended. Its shared memory is not used again before this says that the whole cluster has
+/// ended.
+bool BlockRunner::ends_cluster() {
+  cluster_->ended_mask |= 1u << cluster_rank_;
+  return ++cluster_->ended == grid_->cluster_blocks;
 }
 
 Cluster& BlockRunner::cluster(const char* what) {
@@ -64,13 +71,18 @@ ClusterView cluster_view() { return BlockRunner::current()->cluster_view(); }
 char* remote_shared_memory(unsigned rank, std::uint32_t offset) {
   BlockRunner& runner = *BlockRunner::current();
   Cluster& cluster = runner.cluster("an address in another block's shared memory");
-  char* base = rank < runner.grid().cluster_blocks ? __atomic_load_n(&cluster.arenas[rank], __ATOMIC_ACQUIRE)
-                                                   : nullptr;
+  char* base = rank < runner.grid().cluster_blocks ? cluster.arenas[rank] : nullptr;
   if (!base)
     runner.fail(FailureKind::kUndefinedBehaviour, nullptr, 0,
                 "shared memory of block " + std::to_string(rank) +
                     " of the cluster, which has not begun or does not exist",
                 "call cluster.sync() before reaching into another block");
+  if (cluster.ended_mask >> rank & 1)
+    runner.fail(
+        FailureKind::kUndefinedBehaviour, nullptr, 0,
+        "shared memory of block " + std::to_string(rank) +
+            " of the cluster, which has left the kernel: on a GPU another block may have it by now",
+        "call cluster.sync() at the end of the kernel, so that no block leaves while others reach into it");
   return base + offset;
 }
 
@@ -81,7 +93,7 @@ unsigned rank_of_shared_memory(const void* address) {
   unsigned owner = thread_state.cluster_rank;
   std::ptrdiff_t nearest = -1;  // arenas have one size: the owner's begins closest below the address
   for (unsigned rank = 0; rank < runner.grid().cluster_blocks; ++rank) {
-    const char* base = __atomic_load_n(&cluster.arenas[rank], __ATOMIC_ACQUIRE);
+    const char* base = cluster.arenas[rank];
     if (!base || p < base || (nearest >= 0 && p - base > nearest)) continue;
     nearest = p - base;
     owner = rank;
@@ -102,7 +114,6 @@ void complete_if_all_are_here(Cluster& cluster, unsigned threads) {
 
 void BlockRunner::cluster_arrive() {
   Cluster& c = cluster("the barrier of a cluster");
-  std::lock_guard lock(c.mutex);
   cluster_phases_[thread_->linear] = c.phase;
   observe::arrives_at_cluster(&c);
   ++c.arrived;
@@ -111,7 +122,6 @@ void BlockRunner::cluster_arrive() {
 void cluster_arrive() { BlockRunner::current()->cluster_arrive(); }
 
 void BlockRunner::leave_cluster() {
-  std::lock_guard lock(cluster_->mutex);
   ++cluster_->left;
   complete_if_all_are_here(*cluster_, count_ * grid_->cluster_blocks);
 }

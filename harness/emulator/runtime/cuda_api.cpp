@@ -32,14 +32,19 @@ namespace {
 constexpr int kL2Bytes = 50 << 20;
 constexpr std::size_t kGlobalMemory = std::size_t{8} << 30, kDefaultShared = 48 * 1024;
 
+/// After a kernel has failed, every call returns its error.
+cudaError_t failed_before() { return static_cast<cudaError_t>(capstone_emu::kernel_error()); }
+
 cudaError_t allocate(void** pointer, std::size_t bytes, bool for_host_too = false) {
+  if (const cudaError_t error = failed_before()) return error;
   if (!pointer) return remember(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (bytes > kGlobalMemory) return remember(cudaErrorMemoryAllocation);
-  *pointer = capstone_emu::allocate_device_memory(bytes);
+  *pointer = capstone_emu::allocate_device_memory(bytes, for_host_too);
   if (!*pointer) return remember(cudaErrorMemoryAllocation);
   capstone_emu::memory_allocated(*pointer, bytes, for_host_too);
+  capstone_emu::host_goes_on();
   return cudaSuccess;
 }
 
@@ -50,16 +55,26 @@ cudaError_t release(void* pointer) {
   return cudaSuccess;
 }
 
-cudaError_t copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes && (!to || !from)) return remember(cudaErrorInvalidValue);
+cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind = cudaMemcpyDefault) {
+  if (const cudaError_t error = failed_before()) return error;
+  if (bytes && (!to || !from || !capstone_emu::may_copy(to, from, bytes, kind)))
+    return remember(cudaErrorInvalidValue);
+  const capstone_emu::DeviceMemoryUse use;
   if (bytes) std::memmove(to, from, bytes);
   capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
 
 cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                    std::size_t width, std::size_t height) {
+                    std::size_t width, std::size_t height, cudaMemcpyKind kind = cudaMemcpyDefault) {
+  if (const cudaError_t error = failed_before()) return error;
   if (width > to_pitch || width > from_pitch) return remember(cudaErrorInvalidPitchValue);
+  for (const std::size_t row : {std::size_t{0}, height - 1})
+    if (width && height &&
+        !capstone_emu::may_copy(static_cast<char*>(to) + row * to_pitch,
+                                static_cast<const char*>(from) + row * from_pitch, width, kind))
+      return remember(cudaErrorInvalidValue);
+  const capstone_emu::DeviceMemoryUse use;
   for (std::size_t row = 0; row < height; ++row)
     std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
                 width);
@@ -122,7 +137,6 @@ int attribute_value(cudaDeviceAttr attribute) {
     case cudaDevAttrConcurrentManagedAccess:
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrPageableMemoryAccess:
     case cudaDevAttrStreamPrioritiesSupported:
       return 1;
     default:
@@ -163,12 +177,16 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *available = *total = kGlobalMemory;
   return cudaSuccess;
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   capstone_emu::finish_streams();
-  return copy(to, from, bytes);
+  capstone_emu::host_goes_on();  // a kernel's error comes first
+  const cudaError_t error = copy(to, from, bytes, kind);
+  capstone_emu::host_goes_on();
+  return error;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  return enqueue(stream, [=] { return copy(to, from, bytes); });
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return enqueue(stream, [=] { return copy(to, from, bytes, kind); });
 }
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
   return copy(to, from, bytes);
@@ -177,8 +195,8 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
   return enqueue(stream, [=] { return copy(to, from, bytes); });
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+                         size_t height, cudaMemcpyKind kind) {
+  return copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind, cudaStream_t stream) {
@@ -208,6 +226,7 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
   return enqueue(stream, [kept] { return cudaMemcpy3D(&kept); });
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
+  const capstone_emu::DeviceMemoryUse use;
   for (size_t row = 0; row < extent.height * extent.depth; ++row) {
     const size_t plane = row / extent.height;
     std::memset(static_cast<char*>(memory.ptr) + (plane * memory.ysize + row % extent.height) * memory.pitch,
@@ -216,7 +235,9 @@ cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  if (bytes && !to) return remember(cudaErrorInvalidValue);
+  if (const cudaError_t error = failed_before()) return error;
+  if (bytes && (!to || !capstone_emu::may_set(to, bytes))) return remember(cudaErrorInvalidValue);
+  const capstone_emu::DeviceMemoryUse use;
   if (bytes) std::memset(to, value, bytes);
   capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
@@ -226,6 +247,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 }
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
   if (width > pitch) return remember(cudaErrorInvalidValue);
+  const capstone_emu::DeviceMemoryUse use;
   for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(to) + row * pitch, value, width);
   if (height) capstone_emu::memory_written(to, (height - 1) * pitch + width);
   return cudaSuccess;
@@ -234,8 +256,15 @@ cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, s
                               cudaStream_t stream) {
   return enqueue(stream, [=] { return cudaMemset2D(to, pitch, value, width, height); });
 }
-cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  if (!memory || !bytes) return remember(cudaErrorInvalidValue);
+  capstone_emu::register_host_memory(memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  capstone_emu::register_host_memory(memory, 0);
+  return cudaSuccess;
+}
 cudaError_t cudaHostGetFlags(unsigned* flags, void*) {
   *flags = cudaHostAllocDefault;
   return cudaSuccess;
@@ -249,11 +278,15 @@ cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation
 cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 #endif
-/// All memory is reachable from both sides; it is called device memory because code asks before it passes a
-/// pointer on.
+/// What kernels can reach is called device memory, because code asks before it passes a pointer on.
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   std::memset(attributes, 0, sizeof *attributes);
   attributes->type = cudaMemoryTypeDevice;
+  if (capstone_emu::is_host_memory(pointer)) {
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->hostPointer = const_cast<void*>(pointer);
+    return cudaSuccess;
+  }
   attributes->devicePointer = attributes->hostPointer = const_cast<void*>(pointer);
   return cudaSuccess;
 }
@@ -279,7 +312,7 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, siz
 // ---- errors -----------------------------------------------------------------------------------------------
 cudaError_t cudaGetLastError() {
   const auto error = static_cast<cudaError_t>(capstone_emu::last_error());
-  capstone_emu::last_error() = cudaSuccess;
+  capstone_emu::last_error() = failed_before();
   return error;
 }
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(capstone_emu::last_error()); }
@@ -299,6 +332,14 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDevice";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchTimeout:
+      return "cudaErrorLaunchTimeout";
+    case cudaErrorAssert:
+      return "cudaErrorAssert";
+    case cudaErrorMisalignedAddress:
+      return "cudaErrorMisalignedAddress";
     case cudaErrorCooperativeLaunchTooLarge:
       return "cudaErrorCooperativeLaunchTooLarge";
     case cudaErrorInvalidResourceHandle:
@@ -329,6 +370,14 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid device ordinal";
     case cudaErrorLaunchFailure:
       return "unspecified launch failure";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorLaunchTimeout:
+      return "the launch timed out and was terminated";
+    case cudaErrorAssert:
+      return "device-side assert triggered";
+    case cudaErrorMisalignedAddress:
+      return "misaligned address";
     case cudaErrorCooperativeLaunchTooLarge:
       return "too many blocks in cooperative launch";
     case cudaErrorInvalidResourceHandle:
@@ -347,8 +396,11 @@ const char* capstone_emu_error_text(int error) { return cudaGetErrorString(stati
 
 // ---- synchronisation --------------------------------------------------------------------------------------
 cudaError_t cudaDeviceSynchronize() {
+  if (capstone_emu::in_kernel())
+    capstone_emu::not_judgeable(nullptr, 0, "cudaDeviceSynchronize() in a kernel, which CUDA 12 removed");
   capstone_emu::saw_device_wait();
   capstone_emu::finish_streams();
+  capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
@@ -438,6 +490,11 @@ cudaError_t cudaProfilerStart() { return cudaSuccess; }
 cudaError_t cudaProfilerStop() { return cudaSuccess; }
 cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { return cudaSuccess; }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+/// Today's GPUs have no others.
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
                                     cudaDriverEntryPointQueryResult* result) {
   *function = capstone_emu_driver_function(symbol);

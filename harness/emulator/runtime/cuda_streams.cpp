@@ -104,6 +104,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
 }
 
 bool keeps_launches(void* stream) {
+  if (in_kernel()) return pointers_are_checked();
   auto* const handle = static_cast<cudaStream_t>(stream);
   return (g_captures != 0 && capture_of(handle)) || (streams_are_late() && late_streams().count(handle));
 }
@@ -119,6 +120,7 @@ const char* finish_streams() {
 }
 
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*)) {
+  if (in_kernel()) return launch_after_this_grid(config, body, arguments, destroy);
   const std::shared_ptr<void> frame(arguments, destroy);
   const LaunchConfig kept = config;
   auto* const stream = static_cast<cudaStream_t>(config.stream);
@@ -154,6 +156,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (capture_of(stream)) return remember(cudaErrorStreamCaptureUnsupported);
   run_late(stream);
+  capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -255,6 +258,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {

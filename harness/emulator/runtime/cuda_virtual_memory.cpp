@@ -90,10 +90,12 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
     }
   }
   if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  capstone_emu::register_host_memory(range, bytes);  // kernels may use it
   *address = reinterpret_cast<CUdeviceptr>(range);
   return CUDA_SUCCESS;
 }
 CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  capstone_emu::register_host_memory(pointer(address), 0);
   return result_of(::munmap(pointer(address), bytes) == 0);
 }
 

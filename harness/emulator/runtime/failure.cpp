@@ -18,6 +18,7 @@ std::optional<Failure>& first_failure() {
 }
 std::atomic<bool> g_kernels_over{false};
 void (*g_host_handler)(const Failure&) = nullptr;
+void (*g_refusal_handler)(const Failure&) = nullptr;
 
 std::string formatted(const char* format, va_list arguments) {
   char text[2048];
@@ -26,9 +27,9 @@ std::string formatted(const char* format, va_list arguments) {
 }
 
 [[noreturn]] void fail_here(FailureKind kind, const char* file, int line, std::string message,
-                            std::string hint) {
+                            std::string hint, int cuda_error = kErrorLaunchFailure) {
   if (BlockRunner* runner = BlockRunner::current())
-    runner->fail(kind, file, line, std::move(message), std::move(hint));
+    runner->fail(kind, file, line, std::move(message), std::move(hint), cuda_error);
   throw Failure{kind, std::move(message), {}, {}, std::nullopt, std::nullopt, file ? file : "",
                 line, std::move(hint)};
 }
@@ -53,7 +54,9 @@ const char* name_of(FailureKind kind) {
   return "exception";
 }
 
+void set_refusal_handler(void (*handler)(const Failure&)) { g_refusal_handler = handler; }
 void record_failure(Failure failure) {
+  if (failure.kind == FailureKind::kLaunchError && g_refusal_handler) return g_refusal_handler(failure);
   std::lock_guard lock(g_failure_mutex);
   if (failure.kind != FailureKind::kLaunchError) g_kernels_over = true;
   if (!first_failure()) first_failure() = std::move(failure);
@@ -68,6 +71,11 @@ std::optional<Failure> take_failure() {
 bool has_failure() {
   std::lock_guard lock(g_failure_mutex);
   return first_failure().has_value();
+}
+int kernel_error() {
+  if (!g_kernels_over) return 0;
+  std::lock_guard lock(g_failure_mutex);
+  return first_failure() ? first_failure()->cuda_error : 0;
 }
 bool kernels_are_over() { return g_kernels_over; }
 
@@ -92,14 +100,16 @@ void not_judgeable(const char* file, int line, const char* format, ...) {
   fail_here(FailureKind::kNotJudgeable, file, line, std::move(text), "judge it on a GPU");
 }
 
+namespace {
+constexpr const char* kStopped = "the kernel stopped itself: ";
+}  // namespace
 void trap(const char* file, int line, const char* what) {
-  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string("the kernel stopped itself: ") + what,
-            {});
+  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string(kStopped) + what, {});
 }
 
 void assertion_failed(const char* file, int line, const char* condition) {
   const std::string what = std::string("assertion failed: ") + condition;
-  if (in_kernel()) trap(file, line, what.c_str());
+  if (in_kernel()) fail_here(FailureKind::kUndefinedBehaviour, file, line, kStopped + what, {}, kErrorAssert);
   fail_here(FailureKind::kException, file, line, "the host program stopped itself: " + what,
             "it checks results on the host; look at what the kernel wrote, and at what was copied back");
 }

@@ -10,6 +10,10 @@ namespace capstone_emu {
 enum class FailureKind { kLaunchError, kUndefinedBehaviour, kNotJudgeable, kCrash, kTimedOut, kException };
 const char* name_of(FailureKind kind);
 
+// Values of cudaError_t, which CUDA never changes.
+inline constexpr int kErrorIllegalAddress = 700, kErrorLaunchTimeout = 702, kErrorAssert = 710,
+                     kErrorMisalignedAddress = 716, kErrorLaunchFailure = 719;
+
 struct Failure {
   FailureKind kind;
   std::string message;
@@ -18,10 +22,13 @@ struct Failure {
   std::string file;  ///< where in the source, when known
   int line = 0;
   std::string hint;
+  int cuda_error = kErrorLaunchFailure;  ///< what the CUDA API returns from now on
 };
 
-/// Keeps the first failure since the last take_failure(); later ones are consequences.
+/// Keeps the first failure since the last take_failure(); later ones are consequences. What the API refuses
+/// (kLaunchError) goes to the function set here instead, if one is.
 void record_failure(Failure failure);
+void set_refusal_handler(void (*handler)(const Failure&));
 std::optional<Failure> take_failure();
 bool has_failure();
 /// A kernel failed since the last take_failure(): no other may start, as after a fault on a GPU.

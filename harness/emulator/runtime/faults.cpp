@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -65,6 +66,7 @@ void locate(const Registers& registers, std::string& file, int& line) {
 struct Verdict {
   FailureKind kind;
   std::string message, hint;
+  int cuda_error = kErrorLaunchFailure;
 };
 
 /// `runner`: null in host code.
@@ -103,20 +105,27 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
     return {FailureKind::kCrash,
             "stack overflow: the thread's local arrays or its recursion need more than " +
                 std::to_string(stack_size() / 1024) + " KiB",
-            "end the recursion, and keep large arrays in shared or global memory"};
+            "end the recursion, and keep large arrays in shared or global memory", kErrorIllegalAddress};
   // x86 reports unaligned vector accesses and non-canonical addresses without an address.
   if (signal == SIGBUS ||
       (signal == SIGSEGV && info.si_code > 0 && info.si_addr == nullptr && info.si_code != SEGV_MAPERR))
     return {FailureKind::kUndefinedBehaviour,
             "misaligned access: a vector load or store (float4, int4 …) at an address that is not a multiple "
             "of its size",
-            "rows need not be 16-byte aligned: use vector accesses only where the row length allows it"};
+            "rows need not be 16-byte aligned: use vector accesses only where the row length allows it",
+            kErrorMisalignedAddress};
+  if (!runner && is_device_only(info.si_addr))
+    return {FailureKind::kCrash, std::string("the host accesses memory of cudaMalloc, at ") + address,
+            "only kernels can: copy it with cudaMemcpy, or allocate it with cudaMallocManaged"};
   if (reinterpret_cast<std::uintptr_t>(info.si_addr) < 65536)
     return {FailureKind::kCrash,
             std::string("access through a null pointer (address ") + (info.si_addr ? address : "0") + ")",
-            "check what the pointer is made from: a null argument, or an address that was computed from one"};
+            "check what the pointer is made from: a null argument, or an address that was computed from one",
+            kErrorIllegalAddress};
   return {FailureKind::kCrash, std::string("illegal memory access at ") + address,
-          "an index is outside of its array, or a pointer is not a device pointer"};
+          runner ? "an index is outside of its array, or a pointer is not a device pointer"
+                 : "an index is outside of its array, or the memory was freed",
+          kErrorIllegalAddress};
 }
 
 constexpr const char* kHost = "in host code: ";
@@ -126,13 +135,16 @@ constexpr const char* kTooLong =
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
   if (unwinding) ::siglongjmp(*unwinding, 1);
+  BlockRunner* runner = BlockRunner::current();
+  static std::atomic<bool> host_failed;  // a second fault of the host is one of what follows here
+  if (!runner && host_failed.exchange(true)) ::_exit(128 + signal);
   std::string file;
   int line = 0;
   locate(registers_of(raw_context), file, line);
-  BlockRunner* runner = BlockRunner::current();
   Verdict verdict = explain(signal, *info, runner);
   if (runner)
-    runner->fail(verdict.kind, file.c_str(), line, std::move(verdict.message), std::move(verdict.hint));
+    runner->fail(verdict.kind, file.c_str(), line, std::move(verdict.message), std::move(verdict.hint),
+                 verdict.cuda_error);
   report_host_failure(
       {verdict.kind, kHost + verdict.message, {}, {}, std::nullopt, std::nullopt, file, line, verdict.hint});
   ::signal(signal, SIG_DFL);  // not the candidate's code: die of the signal, as without this handler
@@ -193,7 +205,7 @@ void BlockRunner::leave_at_time_limit(const void* interrupted) {
   locate({interrupted, nullptr}, file, line);
   told = false;
   fail(FailureKind::kTimedOut, file.c_str(), line,
-       "the kernel did not end within " + time_limit_text() + "; it was here", kTooLong);
+       "the kernel did not end within " + time_limit_text() + "; it was here", kTooLong, kErrorLaunchTimeout);
 }
 
 void install_fault_handlers() {

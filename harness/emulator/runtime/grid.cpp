@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/allocations.h"
 #include "runtime/habits.h"
 #include "runtime/scheduler.h"
 
@@ -16,8 +17,8 @@ namespace capstone_emu {
 namespace {
 
 // cudaError_t values; CUDA never changes them.
-constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaunchFailure = 719,
-              kErrorCooperativeLaunchTooLarge = 720, kErrorInvalidClusterSize = 912;
+constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorCooperativeLaunchTooLarge = 720,
+              kErrorInvalidClusterSize = 912;
 // Stacks are two memory mappings each, and Linux allows 65530 of them.
 constexpr unsigned kMaxStacksOfGrid = 28000;
 // OS threads that blocks which wait for each other get one by one; a sandbox counts them as processes.
@@ -42,9 +43,10 @@ class Pool {
     std::lock_guard one_grid_at_a_time(launching_);
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
     const unsigned most = std::max(1u, kMaxStacksOfGrid / block);
-    // Blocks that wait for each other need a thread each.
-    const std::uint64_t together = grid.config.cooperative ? grid.blocks : grid.cluster_blocks;
-    const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});
+    // Blocks that wait for each other need a thread each, and those of a cluster have one together.
+    const std::uint64_t parts = grid.blocks / grid.cluster_blocks,
+                        together = grid.config.cooperative ? parts : 1;
+    const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, parts});
     const unsigned wanted = static_cast<unsigned>(std::max(together, beside));
     limit_ = std::max(std::min(most, kMaxHelpers), wanted);
     in_progress_ = &grid.config;
@@ -117,11 +119,11 @@ class Pool {
 };
 
 void refuse(const LaunchConfig& config, int error, std::string message, std::string hint,
-            FailureKind kind = FailureKind::kLaunchError) {
+            FailureKind kind = FailureKind::kLaunchError, int later_error = kErrorLaunchFailure) {
   g_last_error = error;
   record_failure({kind, std::move(message), config.kernel,
                   std::string(config.file) + ":" + std::to_string(config.line), std::nullopt, std::nullopt,
-                  config.file, config.line, std::move(hint)});
+                  config.file, config.line, std::move(hint), later_error});
 }
 
 std::string text_of(const Index3& i) {
@@ -182,6 +184,19 @@ bool acceptable(const LaunchConfig& config) {
   return acceptable_cluster(config);
 }
 
+}  // namespace
+
+bool accepts_argument(const LaunchConfig& config, unsigned number, std::uintptr_t pointer) {
+  if (!is_host_memory(reinterpret_cast<const void*>(pointer))) return true;
+  refuse(config, kErrorIllegalAddress,
+         "argument " + std::to_string(number) + " of the kernel points to memory of the host",
+         "allocate it with cudaMalloc and copy with cudaMemcpy, or use cudaMallocManaged",
+         FailureKind::kCrash, kErrorIllegalAddress);
+  return false;
+}
+
+namespace {
+
 /// Settings and orders of a grid that is about to run.
 void prepare(Grid& grid) {
   const LaunchConfig& config = grid.config;
@@ -224,25 +239,38 @@ const LaunchConfig* launch_in_progress() { return Pool::instance().in_progress()
 void run_on_pool(Grid& grid) { Pool::instance().run(grid); }
 bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(grid); }
 
+void launch_after_this_grid(const LaunchConfig& config, void (*body)(void*), void* arguments,
+                            void (*destroy)(void*)) {
+  Grid& grid = BlockRunner::current()->grid();
+  std::lock_guard lock(grid.children_mutex);
+  grid.children.push_back({config, body, {arguments, destroy}});
+}
+
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) {
   if (in_kernel())
     not_judgeable(config.file, config.line,
                   "kernel launch from device code is not supported on the CPU backend");
   if (kernels_are_over()) {
-    g_last_error = kErrorLaunchFailure;
+    g_last_error = kernel_error();
     return;
   }
   if (!acceptable(config)) return;
   ++g_launches;
   if (!config.stream) saw_default_stream(config.file + (":" + std::to_string(config.line)));
   std::uint64_t wanted_cluster;
+  std::vector<Child> children;
   {
     Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};
     prepare(grid);
+    const DeviceMemoryUse use;
+    saw_launch_of(config.kernel);
     run_on_pool(grid);
     wanted_cluster = grid.wanted_cluster;
-    if (grid.failed && !wanted_cluster) g_last_error = kErrorLaunchFailure;
+    children = std::move(grid.children);
+    if (grid.failed && !wanted_cluster)
+      g_last_error = kernels_are_over() ? kernel_error() : kErrorLaunchFailure;
   }
+  for (const Child& child : children) run_grid(child.config, child.body, child.arguments.get());
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;
   clustered.cluster = {static_cast<unsigned>(wanted_cluster & 0xffff),

@@ -1,5 +1,4 @@
-// mbarrier objects: 64 bits in shared memory. Blocks of a cluster reach them from other OS threads, so that
-// every change is one atomic step.
+// mbarrier objects: 64 bits in shared memory, which all blocks of a cluster reach, in turns on one OS thread.
 //   bit 63 phase · bits 42-61 expected arrivals · bits 22-41 pending arrivals · bits 0-21 bytes still to
 //   come, signed
 #include "runtime/scheduler.h"
@@ -34,21 +33,19 @@ void require_initialised(std::uint64_t word, const char* file, int line) {
 /// @return the word before.
 template <class Change>
 std::uint64_t update(std::uint64_t* barrier, const char* file, int line, Change change) {
-  std::uint64_t before = __atomic_load_n(barrier, __ATOMIC_ACQUIRE), after;
-  do {
-    require_initialised(before, file, line);
-    Fields fields = Fields::of(before);
-    change(fields);
-    if (fields.pending < 0)
-      undefined_behaviour(file, line, "more arrivals on an mbarrier than the %lld that it expects in a phase",
-                          static_cast<long long>(fields.expected));
-    if (fields.pending == 0 && fields.bytes == 0) {
-      fields.phase = !fields.phase;
-      fields.pending = fields.expected;
-    }
-    after = fields.word();
-  } while (!__atomic_compare_exchange_n(barrier, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-  if (Fields::of(before).phase != Fields::of(after).phase) observe::copies_complete_on(barrier);
+  const std::uint64_t before = *barrier;
+  require_initialised(before, file, line);
+  Fields fields = Fields::of(before);
+  change(fields);
+  if (fields.pending < 0)
+    undefined_behaviour(file, line, "more arrivals on an mbarrier than the %lld that it expects in a phase",
+                        static_cast<long long>(fields.expected));
+  if (fields.pending == 0 && fields.bytes == 0) {
+    fields.phase = !fields.phase;
+    fields.pending = fields.expected;
+  }
+  *barrier = fields.word();
+  if (Fields::of(before).phase != fields.phase) observe::copies_complete_on(barrier);
   return before;
 }
 
@@ -58,11 +55,11 @@ void mbarrier_init(std::uint64_t* barrier, unsigned count, const char* file, int
   if (count == 0 || count > kCount)
     undefined_behaviour(file, line, "an mbarrier expects 1 to 1048575 arrivals, not %u", count);
   observe::barrier_begins(barrier, __builtin_return_address(0));
-  __atomic_store_n(barrier, Fields{false, count, count, 0}.word(), __ATOMIC_RELEASE);
+  *barrier = Fields{false, count, count, 0}.word();
 }
 void mbarrier_invalidate(std::uint64_t* barrier) {
   observe::barrier_begins(barrier, __builtin_return_address(0));
-  __atomic_store_n(barrier, 0, __ATOMIC_RELEASE);
+  *barrier = 0;
 }
 
 std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop,
@@ -91,7 +88,7 @@ void mbarrier_complete_bytes(std::uint64_t* barrier, std::size_t bytes) {
 
 bool mbarrier_completed(std::uint64_t* barrier, bool phase, const char* file, int line) {
   auto complete = [&] {
-    const std::uint64_t word = __atomic_load_n(barrier, __ATOMIC_ACQUIRE);
+    const std::uint64_t word = *barrier;
     require_initialised(word, file, line);
     if (Fields::of(word).phase == phase) return false;
     observe::acquires(barrier);

@@ -2,12 +2,15 @@
 // after it. Linked in when the build names capstone_emu_program.
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
 #include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
 #if CAPSTONE_EMULATOR_HOOKS
 #include "hooks/report.h"
 #endif
@@ -49,14 +52,21 @@ void print(const Failure& failure) {
   std::fputs(text.c_str(), stderr);
 }
 
-/// A launch that the runtime refused is left to the program, whose API calls have returned the error.
+/// What the API refused is left to the program, to which the call has returned the error.
+void print_refusal(const Failure& failure) {
+  constexpr int kMost = 10;
+  static std::atomic<int> printed;
+  if (printed++ < kMost) print(failure);
+}
+
 bool report(int& status) {
+  host_goes_on();
   const std::optional<Failure> failure = take_failure();
   if (!failure) return false;
   print(*failure);
   if (failure->kind == FailureKind::kNotJudgeable)
     status = kNotJudgeable;
-  else if (status == 0 && failure->kind != FailureKind::kLaunchError)
+  else if (status == 0)
     status = kFailed;
   return true;
 }
@@ -95,6 +105,21 @@ void at_exit(int status, void*) {
   ::_exit(status);
 }
 
+/// Host code crashed or does not return.
+[[noreturn]] void end_with(const Failure& failure) {
+  print(failure);
+  int status = kFailed;
+  if (!report(status)) report_findings(status);
+  std::fflush(nullptr);
+  ::_exit(kFailed);
+}
+
+/// CAPSTONE_TIME_LIMIT=2500 — in milliseconds.
+void limit_time() {
+  const char* wanted = std::getenv("CAPSTONE_TIME_LIMIT");
+  if (wanted) new TimeLimit(std::chrono::milliseconds(std::atol(wanted)));  // as long as the process lives
+}
+
 /// CAPSTONE_SCHEDULE=random:7 — a schedule's name and, after the colon, its seed.
 void take_settings() {
   const char* wanted = std::getenv("CAPSTONE_SCHEDULE");
@@ -110,6 +135,10 @@ void take_settings() {
 __attribute__((constructor)) void start() {
   take_settings();
   install_fault_handlers();
+  set_host_failure_handler([](const Failure& failure) { end_with(failure); });
+  set_refusal_handler(print_refusal);
+  pointers_are_checked() = true;
+  limit_time();
   std::set_terminate(on_terminate);
   ::on_exit(at_exit, nullptr);
 }

@@ -140,7 +140,8 @@ class ArithmeticTrap {
 }  // namespace
 
 // Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as
-// many may run at the same time: a barrier among all blocks of the grid ends when all have started.
+// many may run at the same time: a barrier among all blocks of the grid ends when all have started. The
+// blocks of a cluster start together.
 void BlockRunner::run(Grid& grid) {
   using Clock = std::chrono::steady_clock;
   static thread_local std::vector<std::unique_ptr<BlockRunner>> more;
@@ -148,14 +149,21 @@ void BlockRunner::run(Grid& grid) {
   const ArithmeticTrap trap(settings().trap);
   const unsigned threads = grid.config.block.x * grid.config.block.y * grid.config.block.z;
   std::vector<BlockRunner*> idle{this};
+  std::vector<BlockRunner*>
+      ended;  // blocks of clusters that still run: others may reach into their shared memory
+  std::uint64_t next = 0,
+                taken = 0;  // blocks that were taken from the grid and have not started: [next, taken)
   std::deque<BlockRunner*> aside;
   std::size_t together = 1, made = 0, turns = 0;
   auto since = Clock::now();
   prepare_for(grid);
   for (;;) {
-    std::uint64_t k = 0;
     BlockRunner* runner = nullptr;
-    if (!grid.failed && aside.size() < together && (k = grid.next.fetch_add(1)) < grid.blocks) {
+    if (next == taken && aside.size() < together && !grid.failed) {
+      next = std::min(grid.next.fetch_add(grid.cluster_blocks), grid.blocks);
+      taken = std::min(next + grid.cluster_blocks, grid.blocks);
+    }
+    if (next < taken && !grid.failed) {
       if (idle.empty()) {
         if (made == more.size()) more.push_back(std::make_unique<BlockRunner>());
         idle.push_back(more[made++].get());
@@ -164,7 +172,7 @@ void BlockRunner::run(Grid& grid) {
       runner = idle.back();
       idle.pop_back();
       g_runner = runner;
-      runner->run_block(k);
+      runner->run_block(next++);
     } else if (!aside.empty()) {
       runner = aside.front();
       aside.pop_front();
@@ -176,7 +184,17 @@ void BlockRunner::run(Grid& grid) {
       break;
     }
     if (!runner->aside_) {
-      idle.push_back(runner);
+      if (!runner->cluster_) {
+        idle.push_back(runner);
+      } else {
+        ended.push_back(runner);
+        if (runner->ends_cluster())
+          for (auto it = ended.begin(); it != ended.end();) {
+            const bool over = (*it)->cluster_ == runner->cluster_;
+            if (over) idle.push_back(*it);
+            it = over ? ended.erase(it) : it + 1;
+          }
+      }
       since = Clock::now();
       turns = 0;
       continue;
@@ -210,8 +228,8 @@ void BlockRunner::run_until_it_waits(void* stack_pointer) {
   leave_grid_barrier();
 }
 
-/// Blocks that are known to meet have an OS thread each.
-bool BlockRunner::may_wait_aside() const { return !cluster_ && !grid_->config.cooperative; }
+/// Blocks of a cooperative launch have an OS thread each, except those of a cluster.
+bool BlockRunner::may_wait_aside() const { return cluster_ || !grid_->config.cooperative; }
 
 /// Other blocks of this OS thread run first.
 void BlockRunner::wait_aside() {
@@ -224,6 +242,7 @@ void BlockRunner::wait_aside() {
   block_index = block_;
   observe::block_goes_on(observed);
   observe::thread_runs(thread_->linear);
+  if (grid_->failed) leave_kernel();
 }
 
 void BlockRunner::run_block(std::uint64_t k) {
@@ -233,7 +252,8 @@ void BlockRunner::run_block(std::uint64_t k) {
   use_arena();
   const std::uint64_t index = (static_cast<std::uint64_t>(block_.z) * dim.y + block_.y) * dim.x + block_.x;
   join_cluster(k);
-  started_ = done_ = arrived_ = 0;
+  started_ = done_ = arrived_ = at_step_ = 0;
+  step_writes_.clear();
   at_grid_ = false;
   if (std::exchange(named_used_, false))
     for (NamedBarrier& barrier : named_) {
@@ -312,7 +332,7 @@ void BlockRunner::fiber_loop() {
         switch_stack(&abandoned, main_stack_);
         __builtin_unreachable();
       }
-      if (!release_active_masks()) report_deadlock();
+      if (!release_the_waiting()) report_deadlock();
       next = take_ready();
     }
     idle_.push_back(fiber);
@@ -351,7 +371,7 @@ Thread* BlockRunner::pick_cold() {
       enter(*next);
       return next;
     }
-    if (!release_active_masks()) report_deadlock();
+    if (!release_the_waiting()) report_deadlock();
   }
 }
 
@@ -362,11 +382,8 @@ void BlockRunner::switch_from(Thread& thread) {
 
 /// No thread of the block has ended or passed a barrier for a while: it may wait for another block.
 void BlockRunner::look_for_standstill() {
-  if (may_wait_aside()) {
-    wait_aside();
-    if (grid_->failed) leave_kernel();
-    return;
-  }
+  if (release_steps()) return;
+  if (may_wait_aside()) return wait_aside();
   if (observe::kOn) {  // counts steps, not time, so that every run is the same
     if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();
@@ -409,6 +426,7 @@ void BlockRunner::yield() {
   Thread& thread = *thread_;
   if (++fruitless_yields_ % kYieldsBetweenLooks == 0) look_for_standstill();
   if (ready_.empty() && started_ == count_) {
+    if (cluster_) return wait_aside();
     observe::pass_turn();
     ::sched_yield();
     return;
@@ -460,10 +478,74 @@ bool BlockRunner::release_active_masks() {
   return released;
 }
 
+// ---- lock step --------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMostStepWrites = 256;
+std::atomic<bool> g_told_of_lock_step;
+
+/// Says once that the program counts on lock step.
+void warn_of_lock_step(const LaunchConfig& config, const char* file, int line) {
+  if (g_told_of_lock_step.exchange(true)) return;
+  std::fflush(stdout);
+  std::fprintf(
+      stderr,
+      "capstone: %s:%d: warning: the kernel reads volatile shared memory that another lane of the warp "
+      "wrote, without __syncwarp() between the two\n"
+      "  kernel %s launched at %s:%d\n"
+      "  hint: it counts on the lanes of a warp running in lock step. They do so here, but GPUs since "
+      "Volta do not promise it: put __syncwarp() between the load and the store, and between the steps\n",
+      file, line, config.kernel, config.file, config.line);
+}
+
+}  // namespace
+
+void BlockRunner::lock_step(const volatile void* object, unsigned place, Step step, const char* file,
+                            int line) {
+  if (!owns(const_cast<const void*>(object))) return;
+  Thread& thread = *thread_;
+  thread.state = State::kAtStep;
+  thread.active = place;
+  thread.file = file;
+  thread.line = line;
+  ++at_step_;
+  switch_from(thread);
+  if (step == Step::kWrite && step_writes_.size() < kMostStepWrites)
+    step_writes_.emplace_back(object, thread.linear);
+  if (step != Step::kRead || g_told_of_lock_step) return;
+  const unsigned lane = thread.linear % kWarpSize, warp = thread.linear - lane;
+  for (const auto& [written, by] : step_writes_)
+    if (written == object && by != thread.linear && by - warp < kWarpSize)
+      return warn_of_lock_step(grid_->config, file, line);
+}
+
+void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line) {
+  if (g_runner) g_runner->lock_step(object, place, step, file, line);
+}
+
+/// No other thread can run: of each warp, the lanes at the first place in the source go on. So lanes meet
+/// again behind a branch or a loop, as before Volta.
+bool BlockRunner::release_steps() {
+  if (!at_step_) return false;
+  for (unsigned first = 0; first < count_; first += kWarpSize) {
+    const unsigned end = std::min(count_, first + kWarpSize);
+    unsigned place = ~0u;
+    for (unsigned i = first; i < end; ++i)
+      if (threads_[i].state == State::kAtStep) place = std::min(place, threads_[i].active);
+    for (unsigned i = first; i < end; ++i)
+      if (threads_[i].state == State::kAtStep && threads_[i].active == place) {
+        make_ready(threads_[i]);
+        --at_step_;
+      }
+  }
+  return true;
+}
+
 // ---- failures ---------------------------------------------------------------------------------------------
 
 Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
-                              std::string hint) const {
+                              std::string hint, int cuda_error) const {
   const LaunchConfig& config = grid_->config;
   Failure failure{kind,
                   std::move(message),
@@ -473,13 +555,15 @@ Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std:
                   std::nullopt,
                   file ? file : "",
                   line,
-                  std::move(hint)};
+                  std::move(hint),
+                  cuda_error};
   if (thread_) failure.thread = std::array<unsigned, 3>{thread_->index.x, thread_->index.y, thread_->index.z};
   return failure;
 }
 
-void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint) {
-  record_failure(describe(kind, file, line, std::move(message), std::move(hint)));
+void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint,
+                       int cuda_error) {
+  record_failure(describe(kind, file, line, std::move(message), std::move(hint), cuda_error));
   leave_kernel();
 }
 
@@ -513,6 +597,8 @@ std::string BlockRunner::waiting_summary() const {
         return "a warp collective";
       case State::kAtActiveMask:
         return "__activemask()";
+      case State::kAtStep:
+        return "an access in lock step";
       default:
         return "nothing";
     }

@@ -48,6 +48,7 @@ enum class State : std::uint8_t {
   kAtBarrier,
   kInCollective,
   kAtActiveMask,
+  kAtStep,
   kDone
 };
 
@@ -67,7 +68,7 @@ struct alignas(64) Thread {
   const char* file;  // where it waits
   Index3 index;
   int line;
-  unsigned active;  // result of __activemask()
+  unsigned active;  // result of __activemask(); while kAtStep, its place in the source
   std::uint16_t linear;
   State state;
   bool has_copies;  // async copies were issued and not all waited for
@@ -154,18 +155,26 @@ struct NamedBarrier {
 inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize),
                           kMaxClusterBlocks = 16;
 
-/// Blocks that run at the same time. Its barrier counts threads; those that left count as arrived.
+/// Blocks that run at the same time, in turns on one OS thread. Its barrier counts threads; those that left
+/// count as arrived.
 struct Cluster {
-  std::mutex mutex;
   unsigned arrived = 0, left = 0;
-  std::atomic<std::uint64_t> phase{0};
+  std::uint64_t phase = 0;
   char* arenas[kMaxClusterBlocks] = {};
+  unsigned ended = 0, ended_mask = 0;  // blocks, and which
 };
 /// Where the blocks of a cooperative launch meet.
 struct GridBarrier {
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t arrived = 0, left = 0, phase = 0;
+};
+
+/// A launch from a kernel.
+struct Child {
+  LaunchConfig config;
+  void (*body)(void*);
+  std::unique_ptr<void, void (*)(void*)> arguments;
 };
 
 /// One launch that is being executed.
@@ -184,6 +193,8 @@ struct Grid {
   std::unique_ptr<Cluster[]> clusters{};  // null without clusters
   // x | y << 16 | z << 32, from __cluster_dims__: start again with it
   std::atomic<std::uint64_t> wanted_cluster{0};
+  std::mutex children_mutex{};
+  std::vector<Child> children{};  // run when the grid has ended
   std::uint64_t permuted(std::uint64_t k, std::uint64_t count) const;
   /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the
   /// pool.
@@ -206,6 +217,7 @@ class BlockRunner {
   int barrier_result(BarrierKind kind) const;
   void* collective(WarpOp& op, void*** save);
   unsigned active_mask(const char* file, int line);
+  void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line);
   void yield();
   void begin_slot(const SharedSlot& slot);
   CopyQueue& copies() { return copies_[thread_->linear]; }
@@ -234,7 +246,7 @@ class BlockRunner {
 
   /// Records a failure of the running thread and leaves the kernel for good.
   [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message,
-                         std::string hint = {});
+                         std::string hint = {}, int cuda_error = kErrorLaunchFailure);
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
   /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called)
@@ -246,7 +258,8 @@ class BlockRunner {
   /// "4 bytes past the end of tile in kernel.cu:12 (4096 bytes)"; empty when the address is not in this
   /// block's shared memory.
   std::string describe_shared(const char* address) const;
-  Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint) const;
+  Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint,
+                   int cuda_error = kErrorLaunchFailure) const;
 
  private:
   friend void fiber_main();
@@ -257,6 +270,7 @@ class BlockRunner {
   void run_until_it_waits(void* stack_pointer);
   bool may_wait_aside() const;
   void wait_aside();
+  bool ends_cluster();
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
@@ -275,6 +289,8 @@ class BlockRunner {
     ready_.push_back(thread.linear);
   }
   bool release_active_masks();
+  bool release_steps();
+  bool release_the_waiting() { return release_steps() || release_active_masks(); }
   [[noreturn]] void report_deadlock();
   std::string waiting_summary() const;
   std::uint64_t random();
@@ -330,6 +346,10 @@ class BlockRunner {
   bool at_grid_ = false;  // the block waits for the grid
   NamedBarrier named_[kNamedBarriers];
   bool named_used_ = false, copies_used_ = false;  // since they were last reset
+
+  // lock step: how many threads wait, and which lanes have stored where since threads last synchronised
+  unsigned at_step_ = 0;
+  std::vector<std::pair<const volatile void*, unsigned>> step_writes_;
 
   // clusters and bulk copies
   std::vector<char> scratch_;

@@ -1,6 +1,7 @@
 // Static and dynamic shared memory: one arena per runner, red zones around every variable, NaN bytes in every
 // fresh one.
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <new>
 
 #include "runtime/scheduler.h"
@@ -16,6 +17,20 @@ struct SlotTable {
 SlotTable& slot_table() {  // built during static initialisation of the candidate
   static SlotTable* instance = new SlotTable;
   return *instance;
+}
+
+/// Shared memory begins at a multiple of 4 GiB. So the low half of a pointer is its address in the shared
+/// window, as on a GPU.
+char* map_arena(std::size_t bytes) {
+  constexpr std::size_t kWindow = std::size_t{1} << 32;
+  void* const got = ::mmap(nullptr, kWindow + bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) throw std::bad_alloc();
+  char* const raw = static_cast<char*>(got);
+  const std::size_t before = (kWindow - reinterpret_cast<std::uintptr_t>(raw) % kWindow) % kWindow;
+  if (before) ::munmap(raw, before);
+  if (before < kWindow) ::munmap(raw + before + bytes, kWindow - before);
+  return raw + before;
 }
 
 std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
@@ -47,10 +62,11 @@ void BlockRunner::prepare_arena() {
   const std::size_t static_offset = round_up(kDynamicOffset + grid_->config.dynamic_shared + kRedZone, 1024);
   const std::size_t needed = round_up(static_offset + shared_slots_size() + kRedZone, 4096);
   if (arena_size_ < needed) {
-    if (arena_) unpoison(arena_, arena_size_);  // the memory may become something else
-    std::free(arena_);
-    arena_ = static_cast<char*>(std::aligned_alloc(4096, needed));
-    if (!arena_) throw std::bad_alloc();
+    if (arena_) {
+      unpoison(arena_, arena_size_);  // the memory may become something else
+      ::munmap(arena_, arena_size_);
+    }
+    arena_ = map_arena(needed);
     arena_size_ = needed;
   }
   poison(arena_, arena_size_);

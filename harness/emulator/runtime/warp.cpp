@@ -105,6 +105,7 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
       vote(warp.ops, members, first.kind);
   }
   warp.waiting &= ~members;
+  step_writes_.clear();
   const bool keep_together = schedule_ == Schedule::kWarp;
   Thread* lanes = &threads_[warp_index * kWarpSize];
   for_each_lane(members, [&](int lane) {

@@ -35,6 +35,9 @@ struct BuildRequest {
   std::vector<std::filesystem::path> include_folders =
       {};                                     ///< emulated backend only; the compiler may read them
   std::vector<std::string> definitions = {};  ///< emulated backend only: "NAME" or "NAME=VALUE"
+  std::vector<std::filesystem::path> more_sources = {};  ///< of a whole program: compiled and linked, too
+  std::string standard = "c++17";                        ///< emulated backend only
+  bool openmp = false;                                   ///< emulated backend only
 };
 
 struct Artifact {

@@ -30,7 +30,6 @@ constexpr int kArch = 900, kOlderArch = 800;  // values of __CUDA_ARCH__
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
-    "-std=gnu++17",
     "-O2",
     "-march=native",
     "-g1",
@@ -115,6 +114,9 @@ VariantParts parts_of(BuildVariant variant) {
   }
   return {};
 }
+
+/// How g++ reports a call that the rewriter wrote in the place of what only a GPU can run.
+constexpr std::string_view kUnsupportedCall = "declared with attribute error: not judgeable: ";
 
 /// What every step of one build needs.
 struct Toolchain {
@@ -364,12 +366,20 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::vector<fs::path> linked, std::move(objects));
     if (compiled_) CAPSTONE_CHECK(link(linked));
     finish_messages();
+    for (const auto& other : others_) other->hand_messages_to(artifact_);
     artifact_.result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return std::move(artifact_);
   }
 
  private:
+  /// -std and -fopenmp, which the candidate may choose; nothing older than what the emulator's headers need.
+  std::vector<std::string> language_flags() const {
+    std::vector<std::string> flags = {"-std=gnu" +
+                                      std::max<std::string>(request_.standard, "c++17").substr(1)};
+    if (request_.openmp) flags.emplace_back("-fopenmp");
+    return flags;
+  }
   fs::path header_path() const { return scratch_.path() / "problem" / "launch.h"; }
   fs::path folder() const {
     const fs::path parent = request_.source.parent_path();
@@ -417,17 +427,55 @@ class EmulatedBuild {
   Result<void> build_candidate() {
     CAPSTONE_TRY(bool preprocessed, preprocess());
     if (!preprocessed) return {};
+    for (const fs::path& source : request_.more_sources) {
+      CAPSTONE_CHECK(add_source(source));
+      CAPSTONE_TRY(bool also, others_.back()->preprocess());
+      if (!also) return {};
+    }
     CAPSTONE_TRY(bool hit, look_up());
     if (hit) return {};
+    CAPSTONE_CHECK(rewrite_and_compile());
+    for (const auto& other : others_) {
+      if (compiled_) CAPSTONE_CHECK(other->rewrite_and_compile());
+      compiled_ = compiled_ && other->compiled_;
+    }
+    return {};
+  }
+  Result<void> rewrite_and_compile() {
     CAPSTONE_TRY(bool rewritten, rewrite());
     if (!rewritten) return {};
     return compile();
+  }
+
+  /// Another source of the program gets an object in the same way.
+  Result<void> add_source(const fs::path& source) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(source, ignored))
+      return fail("no such source file", source.string(), {}, ExitCode::kUsage);
+    BuildRequest request = request_;
+    request.source = source;
+    request.more_sources.clear();
+    CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(cache_));
+    CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(cache_));
+    other_requests_.push_back(std::make_unique<BuildRequest>(std::move(request)));
+    others_.push_back(std::make_unique<EmulatedBuild>(*other_requests_.back(), cuda_arch_, fallback_, tools_,
+                                                      std::move(scratch), std::move(own_scratch)));
+    return {};
+  }
+  /// Of a source that is not the first one: errors are the program's.
+  void hand_messages_to(EmulatedArtifact& artifact) {
+    finish_messages();
+    artifact.result.log += result().log;
+    if (!artifact.result.ok && !artifact.result.first_error)
+      artifact.result.first_error = result().first_error;
+    if (artifact.not_judgeable.empty()) artifact.not_judgeable = artifact_.not_judgeable;
   }
 
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
     // The text is the same for every build variant: no macro tells the candidate that it is instrumented.
     std::vector<std::string> argv = {tools_.compiler.string()};
+    for (const std::string& flag : language_flags()) argv.push_back(flag);
     argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
     // Without the folder's name, which -g1 would write into the text: a copy of the project finds the build.
     argv.insert(argv.end(), {"-E", "-fno-working-directory", "-x", "c++", "-DCAPSTONE_EMULATED=1",
@@ -461,12 +509,17 @@ class EmulatedBuild {
 
   Result<bool> look_up() {
     CAPSTONE_TRY(std::string text, read_file(preprocessed()));
+    for (const auto& other : others_) {
+      CAPSTONE_TRY(const std::string more, read_file(other->preprocessed()));
+      text += more;
+    }
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
     digest_ = DigestBuilder()
                   .add("tools", tools_.identity)
                   .add("adapter", request_.problem ? adapter_ : "program")
                   .add("source", text)
+                  .add("language", join(language_flags(), " "))
                   .add("emptied kernels", fallback_ ? "refused" : "allowed")
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
                   .hex();
@@ -559,6 +612,7 @@ class EmulatedBuild {
 
   std::vector<std::string> compile_command() const {
     std::vector<std::string> argv = {tools_.compiler.string()};
+    for (const std::string& flag : language_flags()) argv.push_back(flag);
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     if (request_.variant == BuildVariant::kFast) {
       std::erase(argv, "-w");
@@ -674,6 +728,9 @@ class EmulatedBuild {
       return;
     }
     const std::string& text = result().first_error->text;
+    const std::size_t refused = text.find(kUnsupportedCall);
+    if (refused != std::string::npos)
+      return refuse(*result().first_error, text.substr(refused + kUnsupportedCall.size()));
     const bool conflict = text.find("conflicting declaration") != std::string::npos ||
                           text.find("ambiguating new declaration") != std::string::npos;
     for (std::string_view name : {"launch", "workspace_bytes", "prepare", "prepared_bytes"}) {
@@ -707,14 +764,17 @@ class EmulatedBuild {
   Result<void> link(const std::vector<fs::path>& objects) {
     const fs::path program = scratch_.path() / "worker";
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
+    for (const auto& other : others_) argv.push_back(other->object().string());
     for (const fs::path& part : objects) argv.push_back(part.string());
     // A program that has a main() does not need the worker's, only the report at its end. The C++ library
     // comes first, so that the linker does not take its symbols from our library, together with the worker's
     // main().
     if (!request_.problem) argv.insert(argv.end(), {"-Wl,-u,capstone_emu_program", "-lstdc++"});
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
+    if (request_.openmp) argv.emplace_back("-fopenmp");
     CompilerStep linking = step(argv);
     linking.read.insert(linking.read.end(), objects.begin(), objects.end());
+    for (const auto& other : others_) linking.read.push_back(other->object());
     CAPSTONE_TRY(ProcessResult process, run_step(linking));
     if (!process.ok()) {
       explain_link_failure(process, linking);
@@ -792,6 +852,8 @@ class EmulatedBuild {
   bool with_neighbours_ = false;  // digest_ depends on the files next to the source, too
   bool compiled_ = false;
   EmulatedArtifact artifact_;
+  std::vector<std::unique_ptr<BuildRequest>> other_requests_;  // of the program's other sources
+  std::vector<std::unique_ptr<EmulatedBuild>> others_;
 };
 
 }  // namespace

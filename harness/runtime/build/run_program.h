@@ -13,9 +13,12 @@ namespace capstone {
 
 struct ProgramRequest {
   std::filesystem::path source;                        ///< the .cu
+  std::vector<std::filesystem::path> more_sources;     ///< compiled and linked with it
   std::vector<std::string> arguments;                  ///< handed to its main()
   std::vector<std::filesystem::path> include_folders;  ///< of headers outside of the source's folder
   std::vector<std::string> definitions;                ///< of macros: "NAME" or "NAME=VALUE"
+  std::string standard = "c++17";
+  bool openmp = false;               ///< #pragma omp counts, and OpenMP is linked
   int cuda_arch = 0;                 ///< value of __CUDA_ARCH__; 0: 900, or 800 when only that can be run
   std::string schedule = "forward";  ///< forward, reverse, random or warp
   std::uint64_t seed = 1;            ///< of the random schedule

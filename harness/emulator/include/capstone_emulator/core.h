@@ -197,6 +197,11 @@ static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
 /// The lanes that are converged here: waits until no other lane can join.
 unsigned active_mask(const char* file, int line);
 
+/// Lanes of a warp that count on lock step wait for each other before a load, before a store and behind it. Does
+/// nothing where `object` is not in the block's shared memory. @param place  in the source
+enum class Step : int { kRead, kWrite, kWritten };
+void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line);
+
 // ---- letting others run -----------------------------------------------------------------------------------
 void yield_to_others();
 
@@ -271,6 +276,7 @@ struct LaunchConfig {
   bool cooperative;
   void* stream = nullptr;
   Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: no cluster was requested
+  std::size_t argument_bytes = 0;  ///< of run_grid's arguments, from which kernels copy their parameters
 };
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
@@ -279,9 +285,25 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 /// the stream and the schedule lets kernels run as late as their order allows.
 bool keeps_launches(void* stream);
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
+/// A kernel of a whole program launches a kernel: it runs when the grid has ended.
+void launch_after_this_grid(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
+
+/// Refuses the launch when a pointer cannot be used by a kernel.
+bool accepts_argument(const LaunchConfig& config, unsigned number, std::uintptr_t pointer);
+template <class T>
+inline bool accepts(const LaunchConfig& config, unsigned number, const T& argument) {
+  using Value = std::decay_t<T>;
+  if constexpr (std::is_pointer_v<Value>) {
+    if constexpr (!std::is_function_v<std::remove_pointer_t<Value>>)
+      return accepts_argument(config, number, reinterpret_cast<std::uintptr_t>(argument));
+  }
+  return true;
+}
 
 template <class Body, class... Arguments>
 void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
+  unsigned number = 0;
+  if (!(... && accepts(config, ++number, arguments))) return;
   struct Frame {
     Body body;
     std::tuple<std::decay_t<Arguments>...> values;
@@ -290,11 +312,13 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
     Frame& frame = *static_cast<Frame*>(raw);
     std::apply(frame.body, frame.values);
   };
+  LaunchConfig sized = config;
+  sized.argument_bytes = sizeof(Frame);
   if (keeps_launches(config.stream))
-    return keep_launch(config, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
+    return keep_launch(sized, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
                        [](void* raw) { delete static_cast<Frame*>(raw); });
   Frame frame{body, {std::forward<Arguments>(arguments)...}};
-  run_grid(config, call, &frame);
+  run_grid(sized, call, &frame);
 }
 
 // ---- what the host does with device memory, for the hooks -------------------------------------------------
@@ -305,9 +329,33 @@ void memory_written(const void* begin, std::size_t bytes);
 // ---- device memory ----------------------------------------------------------------------------------------
 /// Memory as a GPU hands it out: aligned to 256 bytes, and not zero: NaN bytes make a forgotten
 /// initialisation visible. Null when there is none left.
-void* allocate_device_memory(std::size_t bytes);
+void* allocate_device_memory(std::size_t bytes, bool for_host_too = false);
 /// @return false when it was not given out by allocate_device_memory(), or was released before.
 bool release_device_memory(void* pointer);
+
+/// While it lives, the calling thread may use memory of cudaMalloc, which may be closed to host code.
+void use_device_memory();
+void leave_device_memory();
+struct DeviceMemoryUse {
+  DeviceMemoryUse() { use_device_memory(); }
+  ~DeviceMemoryUse() { leave_device_memory(); }
+  DeviceMemoryUse(const DeviceMemoryUse&) = delete;
+  DeviceMemoryUse& operator=(const DeviceMemoryUse&) = delete;
+};
+/// Host code has waited for kernels: tells what they wrote out of bounds, and closes device memory.
+void host_goes_on();
+/// For whole programs; judged kernels get memory of other kinds.
+bool& pointers_are_checked();
+/// Otherwise says why not. @param kind  a cudaMemcpyKind
+bool may_copy(const void* to, const void* from, std::size_t bytes, int kind);
+bool may_set(const void* to, std::size_t bytes);
+/// cudaHostRegister; 0 bytes: not any more.
+void register_host_memory(const void* begin, std::size_t bytes);
+/// Of the heap or of a stack of the host: no kernel can use it.
+bool is_host_memory(const void* address);
+bool is_device_only(const void* address);
+/// cudaError_t of the kernel that failed, which every later call returns; 0: none did.
+int kernel_error();
 
 /// Runs what late streams still hold. Returns where the first such kernel was launched; empty: there was none.
 const char* finish_streams();

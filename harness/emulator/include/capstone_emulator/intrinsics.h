@@ -45,9 +45,10 @@ inline T __ldcv(const T* address) {
   asm volatile("" ::: "memory");
   return *address;
 }
+// The value is converted to what stands there.
 #define CAPSTONE_STORE(name) \
   template <class T>         \
-  inline void name(T* address, T value) { *address = value; }
+  inline void name(T* address, std::enable_if_t<true, T> value) { *address = value; }
 CAPSTONE_STORE(__stwb)
 CAPSTONE_STORE(__stcg)
 CAPSTONE_STORE(__stcs)

@@ -11,7 +11,7 @@
 
 namespace capstone_emu::ptx {
 
-/// A read-only operand: the bits of an expression.
+/// The bits of an expression. Assembly may write to it: as on a GPU, the register changes and no variable.
 template <class T>
 struct Input {
   explicit Input(const T& value) : value(value) {}
@@ -22,8 +22,11 @@ struct Input {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) word = static_cast<std::uint64_t>(std::int64_t{value});
     return word;
   }
+  void set(std::uint64_t word) { std::memcpy(&value, &word, sizeof(T)); }
   T value;
 };
+template <class T>
+Input(const T&) -> Input<std::decay_t<T>>;
 /// An operand that is written, and read when its constraint starts with '+'.
 template <class T>
 struct Output {
@@ -112,6 +115,15 @@ template <class T, int kOrder, class Operand>
 inline void store_atomic(char* to, const Operand& from) {
   using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
   __atomic_store_n(reinterpret_cast<Word*>(to), __builtin_bit_cast(Word, get<T>(from)), kOrder);
+}
+
+/// movmatrix: a warp holds 8 x 8 elements of 16 bits, two of a row in each lane.
+inline std::uint32_t transpose(std::uint32_t value, const char* file, int line) {
+  const int row = static_cast<int>(thread_state.lane) / 4, column = static_cast<int>(thread_state.lane) % 4 * 2;
+  const std::uint32_t low = shuffle(~0u, value, column * 4 + row / 2, file, line),
+                      high = shuffle(~0u, value, (column + 1) * 4 + row / 2, file, line);
+  const int half = row % 2 * 16;
+  return (low >> half & 0xffff) | (high >> half & 0xffff) << 16;
 }
 
 inline void copy_async(char* to, const char* from, unsigned bytes, unsigned source_bytes, const char* file, int line) {

@@ -32,6 +32,71 @@ static inline void __threadfence_system() { __threadfence(); }
 static inline void __threadfence_cluster() { __threadfence(); }
 static inline void __nanosleep(unsigned) { capstone_emu::yield_to_others(); }
 
+// ---- volatile shared memory without __syncwarp() ----------------------------------------------------------
+// Code from before Volta: the lanes of a warp exchange values through it and count on running in lock step. The
+// rewriter marks such accesses in whole programs. The lanes wait for each other before a load and around a store;
+// where they are at different places, those at the first place in the source go on.
+namespace capstone_emu {
+
+/// @param place  where the access stands in the source: lanes at the lowest place go first
+template <class T>
+inline T& step_read(T& object, unsigned place, CAPSTONE_SITE) {
+  if constexpr (std::is_volatile_v<T> && std::is_scalar_v<T>) lock_step(&object, place, Step::kRead, file, line);
+  return object;
+}
+
+template <class T>
+class StepWrite {
+  using Value = std::remove_volatile_t<T>;
+
+ public:
+  StepWrite(T& object, unsigned place, const char* file, int line)
+      : object_(object), place_(place), file_(file), line_(line) {}
+  template <class U>
+  Value operator=(const U& value) {
+    return set(static_cast<Value>(value));
+  }
+#define CAPSTONE_STEP_UPDATE(op)                          \
+  template <class U>                                      \
+  Value operator op##=(const U& value) {                  \
+    return set(static_cast<Value>(Value(object_) op value)); \
+  }
+  CAPSTONE_STEP_UPDATE(+)
+  CAPSTONE_STEP_UPDATE(-)
+  CAPSTONE_STEP_UPDATE(*)
+  CAPSTONE_STEP_UPDATE(/)
+  CAPSTONE_STEP_UPDATE(%)
+  CAPSTONE_STEP_UPDATE(&)
+  CAPSTONE_STEP_UPDATE(|)
+  CAPSTONE_STEP_UPDATE(^)
+  CAPSTONE_STEP_UPDATE(<<)
+  CAPSTONE_STEP_UPDATE(>>)
+#undef CAPSTONE_STEP_UPDATE
+
+ private:
+  Value set(Value value) {
+    lock_step(&object_, place_, Step::kWrite, file_, line_);
+    object_ = value;
+    lock_step(&object_, place_ + 1, Step::kWritten, file_, line_);
+    return value;
+  }
+  T& object_;
+  unsigned place_;
+  const char* file_;
+  int line_;
+};
+
+/// The left side of an assignment.
+template <class T>
+inline decltype(auto) step_write(T& object, unsigned place, CAPSTONE_SITE) {
+  if constexpr (std::is_volatile_v<T> && std::is_scalar_v<T>)
+    return StepWrite<T>(object, place, file, line);
+  else
+    return (object);
+}
+
+}  // namespace capstone_emu
+
 // ---- warp -------------------------------------------------------------------------------------------------
 static inline unsigned __activemask(CAPSTONE_SITE) { return capstone_emu::active_mask(file, line); }
 static inline void __syncwarp(unsigned mask = ~0u, CAPSTONE_SITE) {
