@@ -548,7 +548,31 @@ class Maker {
       blocks.emplace_back(table);
     }
     add_labels(blocks, ledger_.versions("llm"));
+    searches(blocks);
     return blocks;
+  }
+
+  // What `machine` came to: the last record of each run. They are no attempts, and no first tries.
+  void searches(std::vector<Block>& blocks) const {
+    std::map<std::string, const Json*> last;
+    for (const Record& record : ledger_.records)
+      if (record.kind == "search") last[record.body.value("run", std::string())] = &record.body;
+    if (last.empty()) return;
+    TableBlock table;
+    table.caption = "Searches with a model: every kernel was judged";
+    table.columns = {{"Run"},           {"Model", false, true}, {"Kernels", true},
+                     {"Correct", true}, {"Faster", true},       {"Ended", false, true}};
+    for (const auto& [run, body] : last) {
+      const auto count = [body = body](const char* key) {
+        const auto value = body->find(key);
+        return value == body->end() || !value->is_number_integer() ? std::string("–") : value->dump();
+      };
+      const std::string prompt = body->value("with_statement", false) ? ", with the problem's statement" : "";
+      table.rows.push_back({cell(run), cell(body->value("provider", std::string()) + prompt),
+                            cell(count("kernels")), cell(count("correct")), cell(count("faster")),
+                            cell(body->value("ended", std::string()))});
+    }
+    blocks.emplace_back(table);
   }
 
   void attempt(std::vector<Block>& blocks, const Attempt& a) const {

@@ -129,7 +129,8 @@ Result<ExitCode> show(const Context& context, const MachineArguments& a) {
   }
   t.out(node_line(*node, t));
   if (!node->idea.empty()) t.out(t.fold("idea: " + node->idea));
-  for (const machine::IdeaFate& fate : machine::fates_of(run.tree)[node->name])
+  auto fates = machine::fates_of(run.tree);
+  for (const machine::IdeaFate& fate : fates[node->name])
     t.out(t.fold(fmt::format("{}. {}{}", fate.number, fate.text,
                              fate.same_as.empty() ? "" : " (merged with " + fate.same_as + ")")));
   for (const std::string& note : node->notes) t.out(t.fold("note: " + note));

@@ -5,6 +5,7 @@
 
     problems/problem.schema.json  → docs/reference/problem_yaml.md
     rubric/result.schema.json     → docs/reference/result_json.md
+    harness/machine/traces.schema.json → docs/reference/traces_jsonl.md
 
 --check writes nothing: exit code 1 where a page is out of date. Only the standard library of Python 3 is
 needed.
@@ -29,6 +30,12 @@ PAGES = [
         "rubric/result.schema.json",
         "docs/reference/result_json.md",
         "`capstone grade` writes one such file for each submission: `OUT/submissions/NAME/result.json`.",
+    ),
+    (
+        "harness/machine/traces.schema.json",
+        "docs/reference/traces_jsonl.md",
+        "`capstone machine export` writes one such object a line: [Search with a language "
+        "model](../how-to/search-with-a-model.md).",
     ),
 ]
 

@@ -96,6 +96,33 @@ TEST_F(Machine, RefinementAnswersTheJudgesWords) {
   EXPECT_TRUE(says(refined.out, "best: 1-3"));
 }
 
+TEST_F(Machine, ExportedTracesFitTheirSchemaAndTellNoNames) {
+  const fs::path root = project("mine", {}, "vector_add");
+  reply_code("1-1", add("x[i] - y[i]") + "// in " + root.string());
+  reply_code("1-2", add("x[i] + y[i]"));
+  reply("0001", "no");
+  ASSERT_EQ(search({"refine", "--turns", "2"}, root).code, 0);
+  ASSERT_EQ(search({"sample", "-k", "1"}, root).code, 0);
+  const Outcome exported = machine({"export", "--jsonl", "t.jsonl"}, root);
+  EXPECT_TRUE(says(exported.out, "3 lines in t.jsonl")) << exported;
+  const std::string lines = slurp(root / "t.jsonl");
+  EXPECT_EQ(lines.find(root.string()), std::string::npos);
+  EXPECT_TRUE(says(lines, "\"turns\":2"));
+  EXPECT_TRUE(says(lines, "\"reward\":1.0"));
+  if (program({"python3", "-c", "import jsonschema"}).code != 0)
+    GTEST_SKIP() << "python3-jsonschema is not here";
+  const Outcome checked =
+      program({"python3", "-c",
+               "import json, sys, jsonschema\n"
+               "schema = json.load(open(sys.argv[1]))\n"
+               "for line in open(sys.argv[2]): jsonschema.validate(json.loads(line), schema)\n"
+               "try: import datasets\n"
+               "except ImportError: sys.exit(0)\n"
+               "assert len(datasets.load_dataset('json', data_files=sys.argv[2])['train']) == 3\n",
+               CAPSTONE_SOURCE_DIR "/harness/machine/traces.schema.json", (root / "t.jsonl").string()});
+  EXPECT_EQ(checked.code, 0) << checked;
+}
+
 TEST_F(Machine, EvolutionGrowsFromIdeasToKernelsToTheNextRound) {
   const fs::path root = project("mine", {}, "vector_add");
   reply("1-1", "1. Plain coalesced loads by every thread.\n2. Vectorised accesses of sixteen bytes.\n");
@@ -136,7 +163,6 @@ TEST_F(Machine, HostileRepliesHarmNothingAndAreRecordedFailures) {
   EXPECT_EQ(slurp(home_ / "precious"), "mine");
   EXPECT_TRUE(says(refined.out, "5 of 5 kernels judged, 1 correct")) << refined;
   EXPECT_TRUE(says(refined.out, "best: 1-5"));
-  EXPECT_EQ(processes_left(), "");
 }
 
 TEST_F(Machine, ARunThatWasKilledGoesOn) {

@@ -610,5 +610,23 @@ TEST_F(ReportTest, ThePageSaysWhichPromptAnAttemptHad) {
   EXPECT_NE(sheet.find("the standard prompt was changed for attempt-2"), std::string::npos) << sheet;
 }
 
+TEST_F(ReportTest, ASearchIsTabledAndIsNoAttempt) {
+  Record record;
+  record.kind = "search";
+  record.body = Json{{"run", "sample-1"},
+                     {"provider", "a <model>"},
+                     {"kernels", 32},
+                     {"correct", 7},
+                     {"ended", "the search is complete"}};
+  capstone.ledger.records.push_back(record);
+  record.body["correct"] = 9;  // a second sitting
+  capstone.ledger.records.push_back(record);
+  const std::string text = render().at("worklog.md");
+  EXPECT_NE(text.find("Searches with a model"), std::string::npos);
+  EXPECT_NE(text.find("| sample-1 |"), std::string::npos) << text.substr(text.find("Searches"), 600);
+  EXPECT_NE(text.find("| 9 |"), std::string::npos);
+  EXPECT_EQ(render().at("worklog.html").find("a <model>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace capstone
