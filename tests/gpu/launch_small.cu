@@ -36,6 +36,12 @@ struct Problem {
 
 const Problem kProblems[] = {
     {"attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"attention_backward",
+     {{2, 77, 64}, {1, 129, 128}},
+     [](const Dims& d) {
+       const int64_t x = d[0] * d[1] * d[2];
+       return Dims{x, x, x, x, x, d[0] * d[1], x, x, x};
+     }},
     {"bias_gelu_layernorm",
      {{9, 517}, {3, 1024}, {5, 1}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[0] * d[1], d[1], d[1], d[1], d[0] * d[1]}; }},
@@ -96,6 +102,12 @@ const Problem kProblems[] = {
      {{7, 13}, {121, 333}},
      [](const Dims& d) {
        return Dims{3 * d[0] * d[1], d[0] * d[1]};
+     }},
+    {"rope_cache",
+     {{33, 8, 128, 2}, {7, 3, 20, 1}, {65, 1, 2, 1}},
+     [](const Dims& d) {
+       const int64_t q = d[0] * d[1] * d[2], k = d[0] * d[3] * d[2], table = 4096 * d[2] / 2;
+       return Dims{q, k, k, table, table, d[0], d[0], q, k, k};
      }},
     {"scan",
      {{33}, {100003}},
