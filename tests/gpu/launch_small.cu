@@ -58,6 +58,11 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0], d[0]};
      }},
+    {"cross_entropy",
+     {{67, 129}, {3, 1024}, {2, 50257}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0], d[0], d[0]};
+     }},
     {"damped_steps",
      {{70, 45}, {64, 96}},
      [](const Dims& d) {

@@ -6,6 +6,7 @@
 //             the memory system for 8 bytes moved.
 // Prediction  instructions of the memory system fall by a factor of ten; what is left is latency. Expect
 //             70 to 80 % of the speed of a copy: about 62 us.
+// Came        51.0 us, 97 % of a copy: better than predicted.
 //
 // Shapes      q, q_out [tokens, hq, d]; k, v, k_cache, v_cache [tokens, hk, d], bf16; cos, sin [4096, d/2],
 //             fp32; position, slot [tokens]; d even.

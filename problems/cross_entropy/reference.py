@@ -1,0 +1,26 @@
+"""Cross-entropy loss of bf16 logits: the specification, as PyTorch runs it eagerly."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+rows = 4096
+vocab = 32000
+
+
+class Model(nn.Module):
+    """loss = logsumexp(logits) - logits[target] for each row, 0 where the target is not a class; and the logsumexp."""
+
+    def forward(self, logits, target):
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        is_class = (target >= 0) & (target < logits.shape[1])
+        chosen = torch.where(is_class, target, -100).long()  # -100 is what cross_entropy ignores
+        return F.cross_entropy(wide, chosen, reduction="none"), torch.logsumexp(wide, dim=1)
+
+
+def get_inputs():
+    return [torch.randn(rows, vocab, dtype=torch.bfloat16), torch.randint(0, vocab, (rows,), dtype=torch.int32)]
+
+
+def get_init_inputs():
+    return []
