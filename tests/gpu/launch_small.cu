@@ -83,6 +83,11 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
+    {"gemv",
+     {{129, 77}, {64, 1024}, {3, 4104}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[0]};
+     }},
     {"gpt_attention",
      {{2, 33, 3, 32}, {1, 70, 1, 64}},
      [](const Dims& d) {
