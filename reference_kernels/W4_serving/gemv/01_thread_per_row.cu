@@ -6,6 +6,7 @@
 //             the next 15 loads only if it survives in the L1 cache. And 16384 threads are 4 warps a
 //             multiprocessor: 4 sectors a thread in flight are 16 KB, half of what is needed, and each waits
 //             for the one before. Expect 10 % of a copy: 1.2 ms.
+// Came        1.47 ms, 9 % of a copy.
 //
 // Shapes      a [m, k], x [k], y [m], bf16, row-major; any m, any k.
 // Launch      <<<m / 128, 128>>>; a thread walks its row.

@@ -7,6 +7,7 @@
 //             load of `a` brings eight times as much, and x comes from L2 once for 16 rows.
 // Prediction  with 32 warps and up to four loads of 512 bytes in flight for each: up to 64 KB a
 //             multiprocessor. But nothing is in flight while a block fetches x: 85 % of a copy, 147 us.
+// Came        132 us, 99 % of a copy: other blocks hide the wait for x.
 //
 // Shapes      a [m, k], x [k], y [m], bf16, row-major; any m, any k.
 // Launch      <<<m / 16, 512>>>: sixteen rows a block.

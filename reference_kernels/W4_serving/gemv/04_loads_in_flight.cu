@@ -8,6 +8,7 @@
 //             multiprocessor, where 33 KB are needed. One load of x serves four rows.
 // Prediction  98 % of a copy: 128 us at the measured size. At 8192 squared the start and the end of the
 //             kernel count 4 us of 35.
+// Came        121 us, 108 % of a copy, 1.07x cuBLAS: reads alone are faster than a copy.
 //
 // Shapes      a [m, k], x [k], y [m], bf16, row-major; any m, any k.
 // Launch      <<<m / 4, 256>>>.

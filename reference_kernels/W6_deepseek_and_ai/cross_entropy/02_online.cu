@@ -6,6 +6,7 @@
 //             time, and the L2 cache holds 50 MB.
 // Prediction  half of the bytes: 61 us at the speed of a copy. But an element costs two exponentials and
 //             waits for the element before it, so the gain is less than two: expect 180 us.
+// Came        135 us, 1.17x: a gain of less than two, as predicted.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss, lse [rows], fp32; any rows, any vocab.
 // Launch      <<<rows, 256>>>.

@@ -8,6 +8,7 @@
 // Prediction  131 million exponentials at 16 a clock and multiprocessor take 35 us, the bytes 61 us. They
 //             overlap, but a block has nothing in flight at the end of its row, and the last wave of blocks
 //             is not full: 75 us, 80 % of a copy.
+// Came        64.9 us, 97 % of a copy: better than predicted.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss, lse [rows], fp32; any rows, any vocab.
 // Launch      <<<rows, 256>>>.

@@ -10,6 +10,7 @@
 //             the kernel a part of the GPU rests.
 // Prediction  192 KB in flight for each multiprocessor until the very end: 98 % of a copy, 62 us, and 2 us
 //             for the second kernel.
+// Came        80.4 us, 0.81x rung 3 at a vocabulary of 32000.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss, lse [rows], fp32; any rows, any vocab.
 // Launch      one block of 16 warps for each multiprocessor; then <<<rows / 8, 256>>>. Small matrices use as
