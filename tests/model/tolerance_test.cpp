@@ -179,6 +179,30 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
 }
 
+/// A matrix of bf16 times a vector, with sums rounded to `sum_bits`, and results to bf16.
+std::vector<float> gemv(OracleCase& c, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k");
+  const auto &a = c.tensor("a"), &x = c.tensor("x");
+  std::vector<float> y(static_cast<std::size_t>(m), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i) {
+    float& sum = y[i];
+    for (std::int64_t j = 0; j < k; ++j) {
+      sum += a[i * k + j] * x[j];
+      if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
+    }
+    sum = keep_bits(sum, 7);
+  }
+  return y;
+}
+
+TEST(ToleranceOfGemv, SumsInFloatPassAndSumsInBf16OrOperandsInFp8Fail) {
+  OracleCase c("gemv", {{"m", 256}, {"k", 1000}}, 20);
+  EXPECT_LT(c.badness(gemv(c, 23)), 0.67);
+  EXPECT_GT(c.badness(gemv(c, 7)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(c.badness(gemv(c, 23)), 3);
+}
+
 /// Rounds to half, also below its smallest normal number.
 float to_half(float value) {
   return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10);
