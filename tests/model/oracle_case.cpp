@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -33,6 +34,11 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
   if (const auto* choice = std::get_if<InitChoice>(&parameter.init)) {
     std::uniform_int_distribution<std::size_t> which(0, choice->values.size() - 1);
     for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
+    return values;
+  }
+  if (std::holds_alternative<InitPermutation>(parameter.init)) {
+    std::iota(values.begin(), values.end(), 0.0f);
+    std::shuffle(values.begin(), values.end(), random);
     return values;
   }
   if (const auto* range = std::get_if<InitUniform>(&parameter.init)) {
