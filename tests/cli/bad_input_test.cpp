@@ -252,9 +252,10 @@ TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {
 }
 
 TEST_F(BadInput, RungOfAnotherProblemIsSuggestedWithItsProblem) {
-  Outcome answer = capstone({"init", "bias_gelu_layernorm", "project", "--from", "onlin"});
+  Outcome answer = capstone({"init", "bias_gelu_layernorm", "project", "--from", "next_ro"});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(says(answer.err, "`02_online` is a rung of softmax: capstone init softmax --from 02_online"));
+  EXPECT_TRUE(
+      says(answer.err, "`06_next_row` is a rung of softmax: capstone init softmax --from 06_next_row"));
 }
 
 TEST_F(BadInput, DefinitionThatDoesNotLoadFailsItsLint) {
