@@ -263,7 +263,10 @@ TEST_F(Parent, NobodyHoldsDescriptorsOfOthers) {
       // Standard streams, the channel, the log, and the folder that is being listed.
       EXPECT_EQ(test::slurp(problem_.folder / ("open-" + std::to_string(each.worker))), "0 1 2 3 4 5");
     ASSERT_EQ(pids().size(), 3u);
-    EXPECT_EQ(test::entries_in(fmt::format("/proc/{}/fd", only().parent)), 4u);
+    // It closes its end of the last pipe after it has answered.
+    const std::string held = fmt::format("/proc/{}/fd", only().parent);
+    for (int i = 0; i < 500 && test::entries_in(held) != 4u; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(test::entries_in(held), 4u);
   }
   work_.parent.reset();
   EXPECT_EQ(test::entries_in("/proc/self/fd"), before);
