@@ -336,6 +336,30 @@ TEST(LaunchCall, KeepsTheKernelsType) {
       "cudaLaunchKernel( (&k), g, b, a)");
 }
 
+TEST(Lookahead, FindsOnlyEndsBehindTheLastToken) {
+  const SourceText source = tokenize("# 1 \"kernel.cu\"\nint x;");
+  const std::size_t last = source.tokens.size() - 1;
+  ASSERT_EQ(source.at(last).kind, TokenKind::kEnd);
+  for (std::size_t i = last; i < last + 9; ++i) {
+    EXPECT_EQ(source.at(i).kind, TokenKind::kEnd) << i;
+    EXPECT_TRUE(source.is(i, "")) << i;
+    EXPECT_FALSE(source.is(i, "(")) << i;
+  }
+}
+
+// Each construct looks ahead; a text may end after any of its words.
+TEST(Lookahead, OfATextThatEndsEarly) {
+  const std::string text =
+      "constexpr int warpSize = 32;\nstruct S { static const float x = 1; };\n"
+      "template <class T> void g() { A<T>::f<1>(x); tex2D<float>(t); k<<<1, 2>>>(a); }\n"
+      "capstone_emu_global void capstone_emu_launch_bounds(256) capstone_emu_cluster_dims(2) k(volatile int* "
+      "p)"
+      " { capstone_emu_shared int a[3]; while (*p); asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(x)); }\n"
+      "int main() { cudaLaunchKernel((void*)k<3>, g, b, a); }\n";
+  for (std::size_t size = 0; size <= text.size(); ++size)
+    EXPECT_NO_THROW(rewrite_file(text.substr(0, size))) << text.substr(0, size);
+}
+
 TEST(Main, OfAWholeProgramStays) {
   EXPECT_EQ(rewrite("# 1 \"kernel.cu\"\nint main() { return 0; }", {.keep_main = true, .guarded = {}})
                 .text.find("capstone_candidate_main"),

@@ -95,7 +95,7 @@ class Rewriter {
  private:
   // --- tokens ---
   std::size_t count() const { return source_.tokens.size() - 1; }  // without kEnd
-  const Token& token(std::size_t i) const { return source_.tokens[i]; }
+  const Token& token(std::size_t i) const { return source_.at(i); }
   std::string_view text(std::size_t i) const { return source_.spelling(i); }
   bool is(std::size_t i, std::string_view what) const { return source_.is(i, what); }
   bool is_identifier(std::size_t i) const { return token(i).kind == TokenKind::kIdentifier; }

@@ -42,7 +42,9 @@ struct SourceText {
   std::string_view spelling(const Token& token) const {
     return std::string_view(text).substr(token.begin, token.end - token.begin);
   }
-  std::string_view spelling(std::size_t index) const { return spelling(tokens[index]); }
+  /// Behind the last token there are only ends: whoever looks ahead needs no check of its own.
+  const Token& at(std::size_t index) const { return index < tokens.size() ? tokens[index] : tokens.back(); }
+  std::string_view spelling(std::size_t index) const { return spelling(at(index)); }
   bool is(std::size_t index, std::string_view what) const { return spelling(index) == what; }
 };
 
