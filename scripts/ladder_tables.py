@@ -280,4 +280,5 @@ def main():
     sys.exit(1 if stale and arguments.check else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
