@@ -23,11 +23,12 @@ ROW, HEAD, LABEL, BARS, RIGHT = 22, 42, 250, 300, 78  # [px]
 SESSIONS = [f"L{i}" for i in range(1, 9)] + [f"W{i}" for i in range(1, 7)]
 
 STYLE = """<style>
-text { font: 13px system-ui, sans-serif; fill: #1d1f23 } .dim { fill: #6a6f78 } .session { font-weight: 600 }
+text { font: 13px system-ui, sans-serif; fill: #1d1f23 } .paper { fill: #fdfdfb } .dim { fill: #6a6f78 }
+.session { font-weight: 600 }
 .memory { fill: #1f6f8b } .compute { fill: #b5541c } .latency { fill: #6d7178 }
 .grid { stroke: #dedfe0 } .library { stroke: #1d1f23; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e4e4e0 } .dim { fill: #9aa0a8 } .memory { fill: #5bb8d6 } .compute { fill: #eb9257 }
+  text { fill: #e4e4e0 } .paper { fill: #16181b } .dim { fill: #9aa0a8 } .memory { fill: #5bb8d6 } .compute { fill: #eb9257 }
   .latency { fill: #9ca1a9 } .grid { stroke: #34373c } .library { stroke: #e4e4e0 } }
 </style>"""
 
@@ -55,6 +56,7 @@ def picture(device, rows):
     place = lambda share: LABEL + BARS * min(share, 110) / 110  # noqa: E731
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
            f'height="{height}" role="img" aria-label="percent of peak of the best rung of every ladder">', STYLE,
+           f'<rect class="paper" width="{width}" height="{height}"/>',
            f'<text x="{LABEL}" y="14" class="dim">percent of peak, {html.escape(device)}; '
            "│ the library</text>"]
     for share in (0, 25, 50, 75, 100):
@@ -92,10 +94,10 @@ def pages():
     """File → content, for every file that this script owns."""
     parts = ["""# The yardstick
 
-What percent of the peak does the best kernel of each session reach? A bar shows the best rung of a ladder, the
-mark the library in the same run. Blue bars are bound by memory, orange ones by arithmetic, grey ones by latency.
-The peak is that of the data sheet for the unit that bounds the kernel, so a bar does not say that a kernel could
-be made faster: a device copy reaches about 90 % of the bandwidth.
+What percent of the peak does the best kernel of each session reach? A bar shows the best rung that a
+session has of a ladder, the mark the library in the same run. Blue bars are bound by memory, orange ones by
+arithmetic, grey ones by latency. The peak is that of the data sheet for the unit that bounds the kernel. A
+bar does not say that a kernel could be made faster: a device copy reaches about 90 % of the bandwidth.
 
 `capstone ladder NAME --recorded DEVICE --html FILE` draws all rungs of one ladder. This page is written by
 `scripts/docs/yardstick.py` from the committed results; a ladder without one is not shown.
