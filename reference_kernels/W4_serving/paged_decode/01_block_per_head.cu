@@ -1,8 +1,9 @@
 // Rung 1: a block for each sequence and head of q, a warp for a token.
 //
 // Changed     nothing yet.
-// Why         start with what follows the definition: four heads of q read the same head of k, each for itself.
-// Prediction  0.5 TB/s of least bytes: k and v come four times, from L2 where a neighbour asked at the same
+// Why         start with what follows the definition: four heads of q read the same head of k, each for
+// itself. Prediction  0.5 TB/s of least bytes: k and v come four times, from L2 where a neighbour asked at
+// the same
 //             time; 2 bytes an access; and a warp waits for a token before it asks for the next one.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
@@ -30,8 +31,9 @@ __device__ float warp_sum(float v) {
 template <int kDim>
 __global__ void __launch_bounds__(kThreads)
     decode(const __nv_bfloat16* __restrict__ q, const __nv_bfloat16* __restrict__ k,
-           const __nv_bfloat16* __restrict__ v, const int* __restrict__ table, const int* __restrict__ lengths,
-           __nv_bfloat16* __restrict__ o, int64_t hq, int64_t max_pages, int64_t page, int64_t hk, float factor) {
+           const __nv_bfloat16* __restrict__ v, const int* __restrict__ table,
+           const int* __restrict__ lengths, __nv_bfloat16* __restrict__ o, int64_t hq, int64_t max_pages,
+           int64_t page, int64_t hk, float factor) {
   constexpr int kWide = kDim / 32;  // numbers of a head that a lane has
   __shared__ float tops[kWarps], sums[kWarps], parts[kWarps][kDim];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -68,7 +70,8 @@ __global__ void __launch_bounds__(kThreads)
   o[(s * hq + h) * kDim + threadIdx.x] = __float2bfloat16(length > 0 ? value / total : 0.0f);
 }
 
-extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
+extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
+                       const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
                        const __nv_bfloat16* v_cache /*[b * max_pages,page,hk,d]*/,
                        const int32_t* page_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
                        __nv_bfloat16* o /*[b,hq,d]*/, int64_t b, int64_t hq, int64_t d, int64_t max_pages,

@@ -96,10 +96,14 @@ __global__ void __launch_bounds__(kThreads) decode(const Problem p) {
 
 template <int kDim>
 auto kernel_for(int64_t group) {
-  return group <= 1 ? decode<kDim, 1> : group <= 2 ? decode<kDim, 2> : group <= 4 ? decode<kDim, 4> : decode<kDim, 8>;
+  return group <= 1   ? decode<kDim, 1>
+         : group <= 2 ? decode<kDim, 2>
+         : group <= 4 ? decode<kDim, 4>
+                      : decode<kDim, 8>;
 }
 
-extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
+extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
+                       const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
                        const __nv_bfloat16* v_cache /*[b * max_pages,page,hk,d]*/,
                        const int32_t* page_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
                        __nv_bfloat16* o /*[b,hq,d]*/, int64_t b, int64_t hq, int64_t d, int64_t max_pages,

@@ -10,10 +10,10 @@
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
 // Launch      <<<(pieces of the longest sequence, hk, b), 256>>>, then <<<(hq, b), d>>>
-// Resources   up to 128 registers; 33 KB of shared memory; workspace 4 (d + 1) bytes for a piece and head of q.
-// Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and the pieces twice.
-// Divides     d is 64 or 128, at most 8 heads of q for one of k (the problem says so).
-// Source      T. Dao et al., "Flash-Decoding for long-context inference" (2023).
+// Resources   up to 128 registers; 33 KB of shared memory; workspace 4 (d + 1) bytes for a piece and head of
+// q. Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and the pieces twice. Divides     d is
+// 64 or 128, at most 8 heads of q for one of k (the problem says so). Source      T. Dao et al.,
+// "Flash-Decoding for long-context inference" (2023).
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -33,7 +33,7 @@
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kPiece = CHUNK;  // tokens
-constexpr int kSteps = STEPS;    // tokens that a lane asks for at once
+constexpr int kSteps = STEPS;  // tokens that a lane asks for at once
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Problem {
@@ -73,7 +73,9 @@ __global__ void __launch_bounds__(kThreads, kGroup > 4 ? 1 : MINB) decode(const 
   const int* const pages = p.table + s * p.max_pages;
   const auto page_of = [&](int token) { return pages[min(token, end - 1) / static_cast<int>(p.page)]; };
   const auto place_of = [&](int number, int token) {
-    return ((int64_t{number} * p.page + min(token, end - 1) % static_cast<int>(p.page)) * p.hk + head) * kDim + column;
+    return ((int64_t{number} * p.page + min(token, end - 1) % static_cast<int>(p.page)) * p.hk + head) *
+               kDim +
+           column;
   };
   float query[kGroup][8], mine[kGroup][8] = {}, top[kGroup], sum[kGroup] = {};
 #pragma unroll
@@ -108,7 +110,8 @@ __global__ void __launch_bounds__(kThreads, kGroup > 4 ? 1 : MINB) decode(const 
 #pragma unroll
         for (int i = 0; i < 8; ++i) score += query[g][i] * keys.x[i];
 #pragma unroll
-        for (int offset = kLanes / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(kAllLanes, score, offset);
+        for (int offset = kLanes / 2; offset > 0; offset /= 2)
+          score += __shfl_xor_sync(kAllLanes, score, offset);
         if (!exists) continue;
         if (score > top[g]) {
           const float shrink = exp2f(top[g] - score);
@@ -130,7 +133,8 @@ __global__ void __launch_bounds__(kThreads, kGroup > 4 ? 1 : MINB) decode(const 
   for (int g = 0; g < kGroup; ++g) {
     float highest = top[g];
 #pragma unroll
-    for (int offset = kLanes; offset < 32; offset *= 2) highest = fmaxf(highest, __shfl_xor_sync(kAllLanes, highest, offset));
+    for (int offset = kLanes; offset < 32; offset *= 2)
+      highest = fmaxf(highest, __shfl_xor_sync(kAllLanes, highest, offset));
     const float shrink = top[g] == -INFINITY ? 0 : exp2f(top[g] - highest);
     sum[g] *= shrink;
 #pragma unroll
@@ -183,15 +187,20 @@ __global__ void merge(const Problem p, int most_pieces) {
 
 template <int kDim>
 auto kernel_for(int64_t group) {
-  return group <= 1 ? decode<kDim, 1> : group <= 2 ? decode<kDim, 2> : group <= 4 ? decode<kDim, 4> : decode<kDim, 8>;
+  return group <= 1   ? decode<kDim, 1>
+         : group <= 2 ? decode<kDim, 2>
+         : group <= 4 ? decode<kDim, 4>
+                      : decode<kDim, 8>;
 }
 int64_t most_pieces(int64_t max_pages, int64_t page) { return (max_pages * page + kPiece - 1) / kPiece; }
 
-extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t max_pages, int64_t page, int64_t /*hk*/) {
+extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t max_pages, int64_t page,
+                                  int64_t /*hk*/) {
   return static_cast<size_t>(b * most_pieces(max_pages, page) * hq * (d + 1)) * sizeof(float);
 }
 
-extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
+extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
+                       const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
                        const __nv_bfloat16* v_cache /*[b * max_pages,page,hk,d]*/,
                        const int32_t* page_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
                        __nv_bfloat16* o /*[b,hq,d]*/, int64_t b, int64_t hq, int64_t d, int64_t max_pages,
@@ -200,9 +209,10 @@ extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16*
   const float factor = 1.4426950408889634f / std::sqrt(static_cast<float>(d));  // exponentials to the base 2
   const auto most = static_cast<unsigned>(most_pieces(max_pages, page));
   float* const pieces = static_cast<float*>(workspace);
-  const Problem p{q, k_cache, v_cache, page_table, lengths, o, pieces, pieces + b * most * hq * d,
-                  hq, max_pages, page, hk, factor};
+  const Problem p{q,  k_cache,   v_cache, page_table, lengths, o, pieces, pieces + b * most * hq * d,
+                  hq, max_pages, page,    hk,         factor};
   kernel<<<dim3(most, static_cast<unsigned>(hk), static_cast<unsigned>(b)), kThreads, 0, stream>>>(p);
   const auto merger = d == 64 ? merge<64> : merge<128>;
-  merger<<<dim3(static_cast<unsigned>(hq), static_cast<unsigned>(b)), static_cast<unsigned>(d), 0, stream>>>(p, most);
+  merger<<<dim3(static_cast<unsigned>(hq), static_cast<unsigned>(b)), static_cast<unsigned>(d), 0, stream>>>(
+      p, most);
 }

@@ -1,10 +1,11 @@
 // Rung 5: a ring of tiles by bulk copies, products on tensor cores.
 //
 // Changed     rung 4, but a block works for eight heads of k at once, a warp each, on tiles of 16 tokens. One
-//             more warp asks the copy engine for the tiles: a token's row of all eight heads is one bulk copy.
-//             Three tiles are on their way. The heads of q that share a head of k are the rows of one product
-//             on tensor cores; the weights go into the second product as they come out of the first.
-// Why         in rung 4 the bytes in flight are those that registers can hold, and each number of k and v costs
+//             more warp asks the copy engine for the tiles: a token's row of all eight heads is one bulk
+//             copy. Three tiles are on their way. The heads of q that share a head of k are the rows of one
+//             product on tensor cores; the weights go into the second product as they come out of the first.
+// Why         in rung 4 the bytes in flight are those that registers can hold, and each number of k and v
+// costs
 //             a conversion and four multiplications, in the warps that should ask for the next ones.
 // Prediction  one sequence: 1.5x rung 4. Sequences of equal length: 1.3x. The measured size: as rung 4, since
 //             the longest sequence has as many blocks as the shortest.
@@ -39,9 +40,9 @@
 #endif
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 16;              // of a tile
-constexpr int kStages = STAGES;               // tiles on their way
-constexpr int kHeads = HEADS;                // of k, for a block: a warp each
+constexpr int kTokens = 16;      // of a tile
+constexpr int kStages = STAGES;  // tiles on their way
+constexpr int kHeads = HEADS;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
 constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 
@@ -58,7 +59,8 @@ struct Problem {
 
 template <int kDim>
 struct Ring {
-  static constexpr int kRow = kHeads * kDim * 2 + 16;  // [B] 16 more than a token has: rows shift by four banks
+  static constexpr int kRow =
+      kHeads * kDim * 2 + 16;  // [B] 16 more than a token has: rows shift by four banks
   static constexpr int kTile = kTokens * kRow;
   static constexpr int kBytes = kStages * 2 * kTile;
 };
@@ -92,15 +94,17 @@ __device__ void copy_bulk(void* to, const void* from, int bytes, uint64_t* barri
 #if HINT
   uint64_t policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                   address(to)),
-               "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(address(to)),
+      "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
+      : "memory");
 #else
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   address(to)),
-               "l"(from), "r"(bytes), "r"(address(barrier))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          address(to)),
+      "l"(from), "r"(bytes), "r"(address(barrier))
+      : "memory");
 #endif
 }
 
@@ -120,7 +124,8 @@ __device__ void load_transposed(uint32_t (&r)[4], const char* row) {
 __device__ void multiply(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
                          uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, "
       "%2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
@@ -170,8 +175,8 @@ __device__ void produce(const Problem& p, char* ring, Barriers& bars, int s, int
 template <int kDim>
 struct Piece {
   static constexpr int kSteps = kDim / 16;
-  uint32_t q[kSteps][2];     // heads of q by rows, lane / 4
-  float o[kSteps][4] = {};   // transposed: 16 of kDim by 8 heads of q
+  uint32_t q[kSteps][2];           // heads of q by rows, lane / 4
+  float o[kSteps][4] = {};         // transposed: 16 of kDim by 8 heads of q
   float top = -INFINITY, sum = 0;  // of head lane / 4; the sum of this lane's tokens
 
   __device__ Piece(const Problem& p, int s, int head) {
@@ -208,7 +213,8 @@ struct Piece {
       const float next = fmaxf(top, highest), shrink = power_of_two((top - next) * factor);
       top = next;
       sum *= shrink;
-      const float even = __shfl_sync(kAllLanes, shrink, lane % 4 * 8), odd = __shfl_sync(kAllLanes, shrink, lane % 4 * 8 + 4);
+      const float even = __shfl_sync(kAllLanes, shrink, lane % 4 * 8),
+                  odd = __shfl_sync(kAllLanes, shrink, lane % 4 * 8 + 4);
 #pragma unroll
       for (auto& part : o) part[0] *= even, part[1] *= odd, part[2] *= even, part[3] *= odd;
     }
@@ -218,14 +224,17 @@ struct Piece {
     sum += (e[0] + e[1]) + (e[2] + e[3]);
     const uint32_t early = pair(e[0], e[1]), late = pair(e[2], e[3]);
     // What lies behind the last token may be a NaN, and zero times NaN is one.
-    const auto mask = [&](int token) { return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u); };
+    const auto mask = [&](int token) {
+      return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u);
+    };
     const uint32_t keep[2] = {mask(at), mask(at + 8)};
     row = v + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t values[4];
       load_transposed(values, row + i * 32);
-      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1], early, late);
+      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1],
+               early, late);
     }
   }
 
@@ -259,8 +268,8 @@ struct Piece {
 };
 
 template <int kDim>
-__device__ void consume(const Problem& p, const char* ring, Barriers& bars, int s, int length, int begin, int end, int place,
-                        float factor) {
+__device__ void consume(const Problem& p, const char* ring, Barriers& bars, int s, int length, int begin,
+                        int end, int place, float factor) {
   const int warp = threadIdx.x / 32, head = blockIdx.z * kHeads + warp;
   Piece<kDim> piece(p, s, min(head, p.hk - 1));
   for (int tile = begin, stage = 0, phase = 0; tile < end; ++tile) {
@@ -283,12 +292,14 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  const int s = blockIdx.y, pieces = gridDim.x, length = p.lengths[s], tiles = (length + kTokens - 1) / kTokens;
+  const int s = blockIdx.y, pieces = gridDim.x, length = p.lengths[s],
+            tiles = (length + kTokens - 1) / kTokens;
   const int begin = static_cast<int>(int64_t{tiles} * blockIdx.x / pieces);
   const int end = static_cast<int>(int64_t{tiles} * (blockIdx.x + 1) / pieces);
   const int place = s * pieces + static_cast<int>(blockIdx.x);
   // A piece without tokens has no weight; its result is never read.
-  for (int h = threadIdx.x; begin == end && h < p.hq; h += kThreads) p.weights[int64_t{place} * p.hq + h] = -INFINITY;
+  for (int h = threadIdx.x; begin == end && h < p.hq; h += kThreads)
+    p.weights[int64_t{place} * p.hq + h] = -INFINITY;
   if (begin == end) return;
   if (threadIdx.x / 32 == kHeads)
     produce<kDim>(p, ring, bars, s, length, begin, end);
@@ -307,11 +318,13 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int piec
     const int64_t place = (int64_t{s} * pieces + i) * p.hq + h;
     const float weight = p.weights[place];
     if (weight == -INFINITY) continue;
-    const float next = fmaxf(top, weight), shrink = power_of_two(top - next), grow = power_of_two(weight - next);
+    const float next = fmaxf(top, weight), shrink = power_of_two(top - next),
+                grow = power_of_two(weight - next);
     top = next;
     sum = sum * shrink + grow;
 #pragma unroll
-    for (int x = 0; x < kWide; ++x) mine[x] = mine[x] * shrink + p.pieces[place * kDim + lane * kWide + x] * grow;
+    for (int x = 0; x < kWide; ++x)
+      mine[x] = mine[x] * shrink + p.pieces[place * kDim + lane * kWide + x] * grow;
   }
   if (lane == 0) tops[warp] = top, sums[warp] = sum;
 #pragma unroll
@@ -339,7 +352,8 @@ int64_t groups_of(int64_t hk) { return (hk + kHeads - 1) / kHeads; }
 /// As many pieces as fill the multiprocessors once.
 int64_t pieces_of(int64_t b, int64_t hk) { return std::max<int64_t>(1, processors() / (b * groups_of(hk))); }
 
-extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t /*max_pages*/, int64_t /*page*/, int64_t hk) {
+extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t /*max_pages*/, int64_t /*page*/,
+                                  int64_t hk) {
   return static_cast<size_t>(b * pieces_of(b, hk) * hq * (d + 1)) * sizeof(float);
 }
 
@@ -347,19 +361,33 @@ template <int kDim>
 void launch_for(const Problem& p, cudaStream_t stream) {
   const auto pieces = static_cast<unsigned>(pieces_of(p.b, p.hk)), sequences = static_cast<unsigned>(p.b);
   cudaFuncSetAttribute(decode<kDim>, cudaFuncAttributeMaxDynamicSharedMemorySize, Ring<kDim>::kBytes);
-  const float factor = 1.4426950408889634f / std::sqrt(static_cast<float>(kDim));  // exponentials to the base 2
-  decode<kDim><<<dim3(pieces, sequences, static_cast<unsigned>(groups_of(p.hk))), kThreads, Ring<kDim>::kBytes, stream>>>(p, factor);
-  merge<kDim><<<dim3(static_cast<unsigned>(p.hq), sequences), kMergeThreads, 0, stream>>>(p, static_cast<int>(pieces));
+  const float factor =
+      1.4426950408889634f / std::sqrt(static_cast<float>(kDim));  // exponentials to the base 2
+  decode<kDim><<<dim3(pieces, sequences, static_cast<unsigned>(groups_of(p.hk))), kThreads,
+                 Ring<kDim>::kBytes, stream>>>(p, factor);
+  merge<kDim><<<dim3(static_cast<unsigned>(p.hq), sequences), kMergeThreads, 0, stream>>>(
+      p, static_cast<int>(pieces));
 }
 
-extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
+extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
+                       const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
                        const __nv_bfloat16* v_cache /*[b * max_pages,page,hk,d]*/,
                        const int32_t* page_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
                        __nv_bfloat16* o /*[b,hq,d]*/, int64_t b, int64_t hq, int64_t d, int64_t max_pages,
                        int64_t page, int64_t hk, void* workspace, cudaStream_t stream) {
   float* const pieces = static_cast<float*>(workspace);
-  const Problem p{q, k_cache, v_cache, page_table, lengths, o, pieces, pieces + b * pieces_of(b, hk) * hq * d,
-                  static_cast<int>(b), static_cast<int>(hq), static_cast<int>(hk), static_cast<int>(page),
+  const Problem p{q,
+                  k_cache,
+                  v_cache,
+                  page_table,
+                  lengths,
+                  o,
+                  pieces,
+                  pieces + b * pieces_of(b, hk) * hq * d,
+                  static_cast<int>(b),
+                  static_cast<int>(hq),
+                  static_cast<int>(hk),
+                  static_cast<int>(page),
                   static_cast<int>(max_pages)};
   (d == 64 ? launch_for<64> : launch_for<128>)(p, stream);
 }

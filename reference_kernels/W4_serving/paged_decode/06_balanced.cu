@@ -15,7 +15,8 @@
 // Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and 8 KB or 16 KB for a piece.
 // Divides     d 64 or 128, up to 8 heads of q for one of k, hk * d a multiple of 8, up to 4096 sequences;
 //             others take the kernel at the end, a block for each sequence and head.
-// Source      T. Dao et al., "Flash-Decoding" (2023); tile scheduling as in FlashInfer, Z. Ye et al. (2025), but on
+// Source      T. Dao et al., "Flash-Decoding" (2023); tile scheduling as in FlashInfer, Z. Ye et al. (2025),
+// but on
 //             the device. Bulk copies and mbarriers need a GPU of compute capability 9.0.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -39,9 +40,9 @@
 #endif
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 16;              // of a tile
-constexpr int kStages = STAGES;               // tiles on their way
-constexpr int kHeads = HEADS;                // of k, for a block: a warp each
+constexpr int kTokens = 16;      // of a tile
+constexpr int kStages = STAGES;  // tiles on their way
+constexpr int kHeads = HEADS;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
 constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 
@@ -58,7 +59,8 @@ struct Problem {
 
 template <int kDim>
 struct Ring {
-  static constexpr int kRow = kHeads * kDim * 2 + 16;  // [B] 16 more than a token has: rows shift by four banks
+  static constexpr int kRow =
+      kHeads * kDim * 2 + 16;  // [B] 16 more than a token has: rows shift by four banks
   static constexpr int kTile = kTokens * kRow;
   static constexpr int kBytes = kStages * 2 * kTile;
 };
@@ -92,15 +94,17 @@ __device__ void copy_bulk(void* to, const void* from, int bytes, uint64_t* barri
 #if HINT
   uint64_t policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                   address(to)),
-               "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(address(to)),
+      "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
+      : "memory");
 #else
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   address(to)),
-               "l"(from), "r"(bytes), "r"(address(barrier))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          address(to)),
+      "l"(from), "r"(bytes), "r"(address(barrier))
+      : "memory");
 #endif
 }
 __device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
@@ -122,7 +126,8 @@ __device__ void load_transposed(uint32_t (&r)[4], const char* row) {
 __device__ void multiply(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
                          uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, "
       "%2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
@@ -210,8 +215,8 @@ __device__ void produce(const Problem& p, char* ring, Barriers& bars, const int*
 template <int kDim>
 struct Piece {
   static constexpr int kSteps = kDim / 16;
-  uint32_t q[kSteps][2];     // heads of q by rows, lane / 4
-  float o[kSteps][4] = {};   // transposed: 16 of kDim by 8 heads of q
+  uint32_t q[kSteps][2];           // heads of q by rows, lane / 4
+  float o[kSteps][4] = {};         // transposed: 16 of kDim by 8 heads of q
   float top = -INFINITY, sum = 0;  // of head lane / 4; the sum of this lane's tokens
 
   __device__ Piece(const Problem& p, int s, int head) {
@@ -248,7 +253,8 @@ struct Piece {
       const float next = fmaxf(top, highest), shrink = power_of_two((top - next) * factor);
       top = next;
       sum *= shrink;
-      const float even = __shfl_sync(kAllLanes, shrink, lane % 4 * 8), odd = __shfl_sync(kAllLanes, shrink, lane % 4 * 8 + 4);
+      const float even = __shfl_sync(kAllLanes, shrink, lane % 4 * 8),
+                  odd = __shfl_sync(kAllLanes, shrink, lane % 4 * 8 + 4);
 #pragma unroll
       for (auto& part : o) part[0] *= even, part[1] *= odd, part[2] *= even, part[3] *= odd;
     }
@@ -258,14 +264,17 @@ struct Piece {
     sum += (e[0] + e[1]) + (e[2] + e[3]);
     const uint32_t early = pair(e[0], e[1]), late = pair(e[2], e[3]);
     // What lies behind the last token may be a NaN, and zero times NaN is one.
-    const auto mask = [&](int token) { return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u); };
+    const auto mask = [&](int token) {
+      return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u);
+    };
     const uint32_t keep[2] = {mask(at), mask(at + 8)};
     row = v + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t values[4];
       load_transposed(values, row + i * 32);
-      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1], early, late);
+      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1],
+               early, late);
     }
   }
 
@@ -299,8 +308,8 @@ struct Piece {
 };
 
 template <int kDim>
-__device__ void consume(const Problem& p, const char* ring, Barriers& bars, const int* starts, int begin, int end,
-                        float factor) {
+__device__ void consume(const Problem& p, const char* ring, Barriers& bars, const int* starts, int begin,
+                        int end, float factor) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, head = blockIdx.y * kHeads + warp;
   int stage = 0, phase = 0;
   for (int tile = begin; tile < end;) {
@@ -333,7 +342,8 @@ __global__ void __launch_bounds__(kThreads, PER_SM) decode(const Problem p, floa
   }
   if (threadIdx.x / 32 == kHeads) add_up_tiles(starts, p.lengths, p.b);
   __syncthreads();
-  const int tiles = starts[p.b], begin = first_tile(tiles, blockIdx.x), end = first_tile(tiles, blockIdx.x + 1);
+  const int tiles = starts[p.b], begin = first_tile(tiles, blockIdx.x),
+            end = first_tile(tiles, blockIdx.x + 1);
   if (begin >= end) return;
   if (threadIdx.x / 32 == kHeads)
     produce<kDim>(p, shared, bars, starts, begin, end);
@@ -358,7 +368,8 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int bloc
   if (first == last) return;  // the block has written the result itself
   constexpr int kWide = kDim / 32;
   float top = -INFINITY, sum = 0, mine[kWide] = {};
-  const bool shared_first = static_cast<int>(int64_t{tiles} * first / blocks) < begin;  // it has a piece in front
+  const bool shared_first =
+      static_cast<int>(int64_t{tiles} * first / blocks) < begin;  // it has a piece in front
 #pragma unroll 4
   for (int x = first + warp; x <= last; x += kMergeWarps) {
     const int64_t place = (int64_t{2} * x + (x == first && shared_first)) * p.hq + h;
@@ -366,7 +377,8 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int bloc
     float value[kWide];
 #pragma unroll
     for (int i = 0; i < kWide; ++i) value[i] = p.pieces[place * kDim + lane * kWide + i];
-    const float next = fmaxf(top, weight), shrink = power_of_two(top - next), grow = power_of_two(weight - next);
+    const float next = fmaxf(top, weight), shrink = power_of_two(top - next),
+                grow = power_of_two(weight - next);
     top = next;
     sum = sum * shrink + grow;
 #pragma unroll
@@ -396,8 +408,8 @@ int processors() {
 int64_t groups_of(int64_t hk) { return (hk + kHeads - 1) / kHeads; }
 int64_t blocks_of(int64_t hk) { return std::max<int64_t>(1, processors() * PER_SM / groups_of(hk)); }
 
-extern "C" size_t workspace_bytes(int64_t /*b*/, int64_t hq, int64_t d, int64_t /*max_pages*/, int64_t /*page*/,
-                                  int64_t hk) {
+extern "C" size_t workspace_bytes(int64_t /*b*/, int64_t hq, int64_t d, int64_t /*max_pages*/,
+                                  int64_t /*page*/, int64_t hk) {
   return static_cast<size_t>(2 * blocks_of(hk) * hq * (d + 1)) * sizeof(float);
 }
 
@@ -420,14 +432,25 @@ void launch_fast(const Problem& p, cudaStream_t stream) {
   cudaLaunchKernelEx(&config, merge<kDim>, p, blocks);
 }
 
-extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/, const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
+extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
+                       const __nv_bfloat16* k_cache /*[b * max_pages,page,hk,d]*/,
                        const __nv_bfloat16* v_cache /*[b * max_pages,page,hk,d]*/,
                        const int32_t* page_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
                        __nv_bfloat16* o /*[b,hq,d]*/, int64_t b, int64_t hq, int64_t d, int64_t max_pages,
                        int64_t page, int64_t hk, void* workspace, cudaStream_t stream) {
   float* const pieces = static_cast<float*>(workspace);
-  const Problem p{q, k_cache, v_cache, page_table, lengths, o, pieces, pieces + 2 * blocks_of(hk) * hq * d,
-                  static_cast<int>(b), static_cast<int>(hq), static_cast<int>(hk), static_cast<int>(page),
+  const Problem p{q,
+                  k_cache,
+                  v_cache,
+                  page_table,
+                  lengths,
+                  o,
+                  pieces,
+                  pieces + 2 * blocks_of(hk) * hq * d,
+                  static_cast<int>(b),
+                  static_cast<int>(hq),
+                  static_cast<int>(hk),
+                  static_cast<int>(page),
                   static_cast<int>(max_pages)};
   if (d == 128) launch_fast<128>(p, stream);
   if (d == 64) launch_fast<64>(p, stream);
