@@ -525,7 +525,7 @@ class Loader {
   Result<void> read_lengths(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_CHECK(reader_.keys(node, "lengths", {{"low"}, {"high"}}));
     InitLengths init;
-    CAPSTONE_TRY(init.low, signature_expression(*node.find("low"), "low", true));
+    CAPSTONE_TRY(init.low, signature_expression(*node.find("low"), "low", false));
     CAPSTONE_TRY(init.high, signature_expression(*node.find("high"), "high", true));
     parameter.init = init;
     return {};
@@ -543,7 +543,7 @@ class Loader {
     CAPSTONE_CHECK(reader_.keys(node, "top_k", {{"of"}, {"least"}}));
     InitTopK init;
     CAPSTONE_TRY(init.of, signature_expression(*node.find("of"), "of", true));
-    CAPSTONE_TRY(init.least, signature_expression(*node.find("least"), "least", true));
+    CAPSTONE_TRY(init.least, signature_expression(*node.find("least"), "least", false));
     parameter.init = init;
     return {};
   }

@@ -1,10 +1,9 @@
 // Rung 1: a block for each sequence and head of q, a warp for a token.
 //
 // Changed     nothing yet.
-// Why         start with what follows the definition: four heads of q read the same head of k, each for
-// itself. Prediction  0.5 TB/s of least bytes: k and v come four times, from L2 where a neighbour asked at
-// the same
-//             time; 2 bytes an access; and a warp waits for a token before it asks for the next one.
+// Why         start with what follows the definition: each head of q reads its head of k for itself.
+// Prediction  0.5 TB/s of the least bytes: with four heads of q for one of k, keys and values come four
+//             times, two bytes an access, and a warp waits for a token before it asks for the next one.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

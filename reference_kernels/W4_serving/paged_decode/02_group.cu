@@ -8,7 +8,7 @@
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
 // Launch      <<<(hk, b), 256>>>
-// Resources   up to 110 registers; 33 KB of shared memory; no workspace.
+// Resources   up to 118 registers; 33 KB of shared memory; no workspace.
 // Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes.
 // Divides     d is 64 or 128, at most 8 heads of q for one of k (the problem says so).
 // Source      grouped queries: J. Ainslie et al. (2023).

@@ -10,10 +10,11 @@
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
 // Launch      <<<(pieces of the longest sequence, hk, b), 256>>>, then <<<(hq, b), d>>>
-// Resources   up to 128 registers; 33 KB of shared memory; workspace 4 (d + 1) bytes for a piece and head of
-// q. Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and the pieces twice. Divides     d is
-// 64 or 128, at most 8 heads of q for one of k (the problem says so). Source      T. Dao et al.,
-// "Flash-Decoding for long-context inference" (2023).
+// Resources   up to 188 registers; 33 KB of shared memory; workspace 4 (d + 1) bytes for each piece and
+//             head of q.
+// Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and the pieces twice.
+// Divides     d is 64 or 128, at most 8 heads of q for one of k (the problem says so).
+// Source      T. Dao et al., "Flash-Decoding for long-context inference" (2023).
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -21,19 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifndef CHUNK
-#define CHUNK 512
-#endif
-#ifndef MINB
-#define MINB 2
-#endif
-#ifndef STEPS
-#define STEPS 2
-#endif
-
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kPiece = CHUNK;  // tokens
-constexpr int kSteps = STEPS;  // tokens that a lane asks for at once
+constexpr int kPiece = 512;  // tokens
+constexpr int kSteps = 2;    // tokens that a lane asks for at once
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Problem {
@@ -61,7 +52,7 @@ __device__ uint4 sixteen_bytes(const __nv_bfloat16* at) { return __ldg(reinterpr
 
 /// kGroup: heads of q for a head of k, or the next power of two.
 template <int kDim, int kGroup>
-__global__ void __launch_bounds__(kThreads, kGroup > 4 ? 1 : MINB) decode(const Problem p) {
+__global__ void __launch_bounds__(kThreads, kGroup > 4 ? 1 : 2) decode(const Problem p) {
   constexpr int kLanes = kDim / 8, kRows = kThreads / kLanes;  // lanes of a token; tokens of a block at once
   __shared__ float tops[kWarps][kGroup], sums[kWarps][kGroup], parts[kWarps][kGroup][kDim];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = lane % kLanes * 8;

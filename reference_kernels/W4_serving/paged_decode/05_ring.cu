@@ -1,20 +1,20 @@
 // Rung 5: a ring of tiles by bulk copies, products on tensor cores.
 //
-// Changed     rung 4, but a block works for eight heads of k at once, a warp each, on tiles of 16 tokens. One
-//             more warp asks the copy engine for the tiles: a token's row of all eight heads is one bulk
+// Changed     rung 4, but a block works for eight heads of k at once, a warp each, on tiles of 16 tokens.
+//             One more warp asks the copy engine for the tiles: a token's row of all eight heads is one bulk
 //             copy. Three tiles are on their way. The heads of q that share a head of k are the rows of one
-//             product on tensor cores; the weights go into the second product as they come out of the first.
+//             product on tensor cores; the weights go into the second product as they leave the first.
+//             There are as many pieces as fill the multiprocessors once.
 // Why         in rung 4 the bytes in flight are those that registers can hold, and each number of k and v
-// costs
-//             a conversion and four multiplications, in the warps that should ask for the next ones.
-// Prediction  one sequence: 1.5x rung 4. Sequences of equal length: 1.3x. The measured size: as rung 4, since
-//             the longest sequence has as many blocks as the shortest.
+//             costs a conversion and several multiplications, in the warps that should ask for the next.
+// Prediction  one sequence: 1.5x rung 4. Sequences of equal length: 1.3x. The measured size: as rung 4,
+//             since the longest sequence has as many blocks as the shortest.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
 // Launch      <<<(pieces of a sequence, b, groups of 8 heads of k), 288>>>, then <<<(hq, b), 256>>>.
-// Resources   128 registers; 198 KB of shared memory, one block per multiprocessor; workspace 4 (d + 1) bytes
-//             for a piece and head of q.
+// Resources   up to 128 registers; 198 KB of shared memory, one block per multiprocessor; workspace
+//             4 (d + 1) bytes for each piece and head of q.
 // Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and the pieces twice.
 // Divides     d is 64 or 128, at most 8 heads of q for one of k (the problem says so).
 // Source      this project. Bulk copies and mbarriers need a GPU of compute capability 9.0.
@@ -26,23 +26,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifndef HEADS
-#define HEADS 8
-#endif
-#ifndef STAGES
-#define STAGES 3
-#endif
-#ifndef PER_SM
-#define PER_SM 1
-#endif
-#ifndef HINT
-#define HINT 0
-#endif
-
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 16;      // of a tile
-constexpr int kStages = STAGES;  // tiles on their way
-constexpr int kHeads = HEADS;    // of k, for a block: a warp each
+constexpr int kTokens = 16;  // of a tile
+constexpr int kStages = 3;   // tiles on their way
+constexpr int kHeads = 8;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
 constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 
@@ -91,21 +78,11 @@ __device__ void wait(uint64_t* barrier, int parity) {
         : "memory");
 }
 __device__ void copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
-#if HINT
-  uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-      "[%3], %4;" ::"r"(address(to)),
-      "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
-      : "memory");
-#else
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
           address(to)),
       "l"(from), "r"(bytes), "r"(address(barrier))
       : "memory");
-#endif
 }
 
 // ---- tensor cores -----------------------------------------------------------------------------------------

@@ -5,19 +5,18 @@
 //             launched early (a programmatic launch) and waits for the pieces.
 // Why         the host does not know the lengths. In rung 5 the longest sequence has as many blocks as the
 //             shortest, and most multiprocessors wait for those blocks; then for the launch of a kernel.
-// Prediction  measured size: 1.6x to 1.9x rung 5, 4.3 TB/s or more where a copy reaches 4.1.
+// Prediction  measured size: 1.6x to 1.9x rung 5; 4.3 TB/s or more where a copy reaches 4.1.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
-// Launch      <<<(blocks that fit at once, groups of 8 key heads), 288>>>, then <<<(hq, b), 256>>>.
-// Resources   up to 224 registers; 198 KB of shared memory, one block per multiprocessor; workspace: two
-//             pieces a block.
-// Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and 8 KB or 16 KB for a piece.
-// Divides     d 64 or 128, up to 8 heads of q for one of k, hk * d a multiple of 8, up to 4096 sequences;
-//             others take the kernel at the end, a block for each sequence and head.
-// Source      T. Dao et al., "Flash-Decoding" (2023); tile scheduling as in FlashInfer, Z. Ye et al. (2025),
-// but on
-//             the device. Bulk copies and mbarriers need a GPU of compute capability 9.0.
+// Launch      <<<(blocks that fit at once, groups of 8 heads of k), 288>>>, then <<<(hq, b), 256>>>.
+// Resources   up to 128 registers; 198 KB of shared memory and 4 bytes for a sequence, one block per
+//             multiprocessor; workspace: two pieces a block.
+// Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and 8 (d + 1) for a piece and head of q.
+// Divides     d is 64 or 128, at most 8 heads of q for one of k, at most 4096 sequences (the problem says
+//             so).
+// Source      T. Dao et al., "Flash-Decoding" (2023); a schedule by tiles as in FlashInfer, Z. Ye et al.
+//             (2025), but made on the device. Bulk copies and mbarriers need compute capability 9.0.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -26,23 +25,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifndef HEADS
-#define HEADS 8
-#endif
-#ifndef STAGES
-#define STAGES 3
-#endif
-#ifndef PER_SM
-#define PER_SM 1
-#endif
-#ifndef HINT
-#define HINT 0
-#endif
-
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 16;      // of a tile
-constexpr int kStages = STAGES;  // tiles on their way
-constexpr int kHeads = HEADS;    // of k, for a block: a warp each
+constexpr int kTokens = 16;  // of a tile
+constexpr int kStages = 3;   // tiles on their way
+constexpr int kHeads = 8;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
 constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 
@@ -91,21 +77,11 @@ __device__ void wait(uint64_t* barrier, int parity) {
         : "memory");
 }
 __device__ void copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
-#if HINT
-  uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-      "[%3], %4;" ::"r"(address(to)),
-      "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy)
-      : "memory");
-#else
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
           address(to)),
       "l"(from), "r"(bytes), "r"(address(barrier))
       : "memory");
-#endif
 }
 __device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ void wait_for_kernel_in_front() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
@@ -331,7 +307,7 @@ __device__ void consume(const Problem& p, const char* ring, Barriers& bars, cons
 }
 
 template <int kDim>
-__global__ void __launch_bounds__(kThreads, PER_SM) decode(const Problem p, float factor) {
+__global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float factor) {
   extern __shared__ __align__(128) char shared[];
   __shared__ Barriers bars;
   int* const starts = reinterpret_cast<int*>(shared + Ring<kDim>::kBytes);
@@ -406,7 +382,7 @@ int processors() {
   return count;
 }
 int64_t groups_of(int64_t hk) { return (hk + kHeads - 1) / kHeads; }
-int64_t blocks_of(int64_t hk) { return std::max<int64_t>(1, processors() * PER_SM / groups_of(hk)); }
+int64_t blocks_of(int64_t hk) { return std::max<int64_t>(1, processors() / groups_of(hk)); }
 
 extern "C" size_t workspace_bytes(int64_t /*b*/, int64_t hq, int64_t d, int64_t /*max_pages*/,
                                   int64_t /*page*/, int64_t hk) {
