@@ -169,7 +169,8 @@ constexpr std::pair<const char*, random::Kind> kStructures[] = {
     {"upper_triangular", random::Kind::kUpperTriangular},
     {"lower_triangular", random::Kind::kLowerTriangular},
     {"symmetric", random::Kind::kSymmetric},
-    {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
+    {"rows_sum_to_one", random::Kind::kRowsSumToOne},
+    {"zipf_rows", random::Kind::kZipfRows}};
 
 /// Empty for generators of whole numbers, which run only on the host, and for unknown names.
 Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target,

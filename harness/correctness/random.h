@@ -177,7 +177,8 @@ enum class Kind : int {
   kUpperTriangular,
   kLowerTriangular,
   kSymmetric,
-  kRowsSumToOne
+  kRowsSumToOne,
+  kZipfRows
 };
 /// The effect of an input battery on a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kFarNegative, kHeavyTails, kSignFlip, kHotElement };
@@ -228,6 +229,21 @@ CAPSTONE_HD float quotient(float a, float b) {
 #endif
 }
 
+/// An element of a row with few large numbers and a long tail, like the probabilities of a language model: the
+/// element of rank r = 0, 1, … is c/(r + c) - c/(r + c + 1), so that a row of n sums to 1 - c/(n + c). Each
+/// row draws c = 1, 2, … 64 and its own order. In a quarter of the rows ranks come in groups of four equal
+/// numbers, their mean.
+CAPSTONE_HD float zipf_at(const Draw& draw, std::int64_t row, std::int64_t column) {
+  const std::uint64_t word = wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(row));
+  const auto columns = static_cast<std::uint64_t>(draw.columns);
+  // A prime above every number of columns makes a permutation.
+  const std::uint64_t rank =
+      (static_cast<std::uint64_t>(column) + scaled_to(word, columns)) * 2654435761u % columns;
+  const std::uint64_t group = (word & 0x300u) == 0 ? 4 : 1, c = std::uint64_t{1} << (word & 0xffu) % 7;
+  const std::uint64_t low = rank - rank % group + c;
+  return quotient(static_cast<float>(c), product(static_cast<float>(low), static_cast<float>(low + group)));
+}
+
 /// Element i of a structured tensor: numbers in [0, 1) whose position in their matrix matters.
 CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
   const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows,
@@ -242,6 +258,8 @@ CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
       return column > row ? 0.0f : unit(i);
     case Kind::kSymmetric:
       return row < column ? unit(first + column * draw.columns + row) : unit(i);
+    case Kind::kZipfRows:
+      return zipf_at(draw, i / draw.columns, column);
     default:
       break;
   }
@@ -326,6 +344,7 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
     case Kind::kLowerTriangular:
     case Kind::kSymmetric:
     case Kind::kRowsSumToOne:
+    case Kind::kZipfRows:
       store_real(type, tensor, i, real_at(draw, i));
       break;
     case Kind::kInteger:

@@ -318,6 +318,32 @@ TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
                            Battery::kPlain, bytes));
 }
 
+TEST(Fill, ZipfRowsArePeakedPermutationsOfOneSeries) {
+  constexpr std::int64_t n = 1000, kRows = 64;
+  Problem problem = test::vector_problem(DType::kF32, InitGenerator{"zipf_rows"});
+  problem.signature[0].shape = {Expression{"64"}, Expression{"n"}};
+  Bytes bytes(4 * n * kRows);
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(n), 3, Battery::kPlain, bytes));
+  std::vector<double> out(n * kRows);
+  load_all(DType::kF32, bytes, std::span<double>(out));
+  std::set<double> peaks, places;
+  std::size_t with_ties = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const auto begin = out.begin() + row * n, peak = std::max_element(begin, begin + n);
+    EXPECT_NEAR(std::accumulate(begin, begin + n, 0.0), n / (n + 1.0), 0.07);  // 1 - c/(n + c), c up to 64
+    EXPECT_GT(*std::min_element(begin, begin + n), 0);
+    peaks.insert(*peak);
+    places.insert(static_cast<double>(peak - begin));
+    const std::set<double> different(begin, begin + n);
+    EXPECT_TRUE(different.size() == n || different.size() == n / 4) << different.size();
+    with_ties += different.size() == n / 4;
+  }
+  EXPECT_GT(peaks.size(), 7u) << "1/2 down to 1/65, and the means of four";
+  EXPECT_GT(places.size(), 40u);
+  EXPECT_GT(with_ties, 4u);
+  EXPECT_LT(with_ties, 32u);
+}
+
 TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {
   Bytes bytes(8);
   for (const auto& [type, init] : std::vector<std::pair<DType, Init>>{{DType::kU8, InitNormal{}},

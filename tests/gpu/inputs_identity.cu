@@ -131,7 +131,8 @@ bool fills(DType type) {
              InitUniform{0, 0.1}, InitInteger{-8, 8},  InitChoice{{-0.5, 0, 2}}};
   }
   if (is_float(type))
-    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one"})
+    for (const char* structure :
+         {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one", "zipf_rows"})
       inits.push_back(InitGenerator{structure});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
