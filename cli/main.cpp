@@ -38,6 +38,7 @@ namespace capstone::cli {
   COMMAND(syllabus)                \
   COMMAND(llm)                     \
   COMMAND(machine)                 \
+  COMMAND(together)                \
   COMMAND(report)                  \
   COMMAND(open)                    \
   COMMAND(check)                   \
