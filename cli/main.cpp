@@ -39,6 +39,7 @@ namespace capstone::cli {
   COMMAND(llm)                     \
   COMMAND(machine)                 \
   COMMAND(together)                \
+  COMMAND(scorecard)               \
   COMMAND(report)                  \
   COMMAND(open)                    \
   COMMAND(check)                   \

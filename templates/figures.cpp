@@ -668,7 +668,7 @@ class Maker {
                      {"Lines", true},   {"By hand", true},                      {"The model's", true},
                      {"In both", true}, {"New here", true},                     {"Profiler before it", false, true}};
     for (const TogetherStep& step : together_history(project_, ledger_)) {
-      const Lines& l = step.lines;
+      const WhoseLines& l = step.lines;
       const auto both = [](int all, int added) { return cell(fmt::format("{} (+{})", all, added)); };
       table.rows.push_back({cell(step.version, Tone::kPlain, true),
                             text_or_dash(ledger_.reason("together", step.version)), gate_one_cell(*step.judged),

@@ -28,7 +28,7 @@ Result<ExitCode> begin(const Context& context, const std::string& from) {
   return ExitCode::kDone;
 }
 
-Json json_of(const Lines& lines) {
+Json json_of(const WhoseLines& lines) {
   return {{"human", lines.human}, {"model", lines.model}, {"both", lines.both}, {"new", lines.fresh}};
 }
 
@@ -60,7 +60,7 @@ Result<ExitCode> history(const Context& context) {
               {false, false, true, true, true, true, true});
   for (const TogetherStep& step : history.steps) {
     const auto part = [](int all, int added) { return fmt::format("{} (+{})", all, added); };
-    const Lines &all = step.lines, &added = step.added;
+    const WhoseLines &all = step.lines, &added = step.added;
     table.row({step.version, expectation_and_result(history.ledger, *step.judged),
                fmt::format("{} (-{})", all.all(), step.removed), part(all.human, added.human),
                part(all.model, added.model), part(all.both, added.both), part(all.fresh, added.fresh),

@@ -91,7 +91,7 @@ class History {
     if (std::find(profiled_.begin(), profiled_.end(), what) == profiled_.end()) profiled_.push_back(what);
   }
 
-  void count(Lines& into, const std::string& line, int times) const {
+  void count(WhoseLines& into, const std::string& line, int times) const {
     const bool human = human_.contains(line), model = model_.contains(line);
     (human && model ? into.both : human ? into.human : model ? into.model : into.fresh) += times;
   }
