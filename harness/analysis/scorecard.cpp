@@ -71,7 +71,7 @@ void add_record(const Json& record, std::vector<ScoredKernel>& here) {
   here.push_back(std::move(kernel));
 }
 
-struct Measured {
+struct Evidence {
   std::vector<Ladder> ladders;
   std::vector<Json> records;
 };
@@ -84,8 +84,8 @@ std::vector<fs::path> sorted_files(const fs::path& folder) {
   return files;
 }
 
-Result<Measured> measured(const Resources& resources) {
-  Measured all;
+Result<Evidence> evidence(const Resources& resources) {
+  Evidence all;
   for (const fs::path& file : sorted_files(resources.reference_kernels() / "results")) {
     if (file.extension() != ".json") continue;
     CAPSTONE_TRY(LadderResults results, read_results(file));
@@ -107,7 +107,7 @@ Result<Measured> measured(const Resources& resources) {
 }  // namespace
 
 Result<std::vector<ScoreRow>> scorecard(const Resources& resources) {
-  CAPSTONE_TRY(const Measured all, measured(resources));
+  CAPSTONE_TRY(const Evidence all, evidence(resources));
   std::vector<ScoreRow> rows;
   for (const Published& each : published())
     for (const bool strict : {true, false}) {
