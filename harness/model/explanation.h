@@ -78,7 +78,7 @@ struct ModelledFloor {
 };
 
 struct Explanation {
-  std::string candidate;  ///< "human", "llm", or empty for a file
+  std::string candidate;  ///< "human", "llm", "together", or empty for a file
   std::string version;    ///< as measured; empty if it was never measured
   std::string source, source_sha256;
   std::string problem_id;

@@ -138,7 +138,7 @@ struct IncludedFile {
 
 /// One judgement of one source. What `measure` and `llm add` append.
 struct Measurement {
-  std::string candidate;                   ///< "human" or "llm"
+  std::string candidate;                   ///< "human", "llm" or "together"
   std::string version;                     ///< "v1", "v2" … or "attempt-1" …
   std::string reason;                      ///< -m
   std::optional<double> expected_speedup;  ///< --expect
