@@ -1,7 +1,7 @@
 // Native baseline: one kernel, as serving libraries have it.
 //
-// A block of 256 threads takes a row, loads it 16 bytes at a time, keeps it in registers over the sum of squares, and
-// scales it. Each byte moves once; what can be won is the order of waits where rows are few.
+// A block of 256 threads takes a row, loads it 16 bytes at a time, keeps it in registers over the sum of
+// squares, and scales it. Each byte moves once; what can be won is the order of waits where rows are few.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -42,9 +42,8 @@ __device__ float block_sum(float v) {
 }
 
 template <int kVectors>
-__global__ void __launch_bounds__(kThreads)
-    rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-            int vectors) {
+__global__ void __launch_bounds__(kThreads) rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w,
+                                                    uint4* __restrict__ y, float eps, int vectors) {
   const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
   uint4 held[kVectors];
   float sum = 0;
@@ -79,7 +78,9 @@ __global__ void rmsnorm_ragged(const __nv_bfloat16* x, const __nv_bfloat16* w, _
 
 }  // namespace
 
-extern "C" const char* baseline_label() { return "native: 1 kernel, the row in registers, 16-byte accesses, bf16"; }
+extern "C" const char* baseline_label() {
+  return "native: 1 kernel, the row in registers, 16-byte accesses, bf16";
+}
 
 extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat16* w /*[cols]*/,
                        __nv_bfloat16* y /*[rows,cols]*/, float eps, int64_t rows, int64_t cols,
@@ -94,6 +95,7 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
                       : vectors <= 2 * kThreads ? rmsnorm<2>
                       : vectors <= 4 * kThreads ? rmsnorm<4>
                                                 : rmsnorm<kMostVectors>;
-  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x), reinterpret_cast<const uint4*>(w),
-                                          reinterpret_cast<uint4*>(y), eps, vectors);
+  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x),
+                                          reinterpret_cast<const uint4*>(w), reinterpret_cast<uint4*>(y), eps,
+                                          vectors);
 }

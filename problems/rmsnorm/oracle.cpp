@@ -31,7 +31,8 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
     if (indices[i] / cols != row) {
       row = indices[i] / cols;
       double squares = 0;
-      for (std::int64_t j = 0; j < cols; ++j) squares += value_of(x[row * cols + j]) * value_of(x[row * cols + j]);
+      for (std::int64_t j = 0; j < cols; ++j)
+        squares += value_of(x[row * cols + j]) * value_of(x[row * cols + j]);
       inverse = 1 / std::sqrt(squares / static_cast<double>(cols) + c->parameters[kEps].scalar);
     }
     value[i] = value_of(x[indices[i]]) * inverse * value_of(w[indices[i] % cols]);

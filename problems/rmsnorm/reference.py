@@ -15,7 +15,8 @@ class Model(nn.Module):
     def __init__(self, cols):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(cols, dtype=torch.bfloat16) * 0.2 + 1)
-        self.eps = torch.tensor(eps, dtype=torch.float32).item()  # as launch() gets it, also where this runs in float64
+        # As launch() gets it, also where this runs in float64.
+        self.eps = torch.tensor(eps, dtype=torch.float32).item()
 
     def forward(self, x):
         return F.rms_norm(x, (x.shape[-1],), self.weight, self.eps)
@@ -27,7 +28,7 @@ class Library_vllm(nn.Module):
     @staticmethod
     def library():
         import importlib.util
-        found = importlib.util.find_spec("vllm")  # the package, or a folder of that name that holds its library
+        found = importlib.util.find_spec("vllm")  # the package, or a folder that holds its library
         if found is None:
             raise ImportError("there is no package vllm")
         torch.ops.load_library(f"{found.submodule_search_locations[0]}/_C_stable_libtorch.abi3.so")

@@ -1,5 +1,5 @@
-// y = x / sqrt(mean(x^2) + eps) * w over each row; for each group of 128 columns scale = max(|y|, 1e-10) / 448 and
-// y / scale, in float64, unrounded.
+// y = x / sqrt(mean(x^2) + eps) * w over each row; for each group of 128 columns scale = max(|y|, 1e-10) /
+// 448 and y / scale, in float64, unrounded.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -56,10 +56,10 @@ void compute_row(const CapstoneCase* c, std::int64_t index, std::int64_t cols, R
 
 }  // namespace
 
-/// Scale of a code: half a step of e4m3 at its value, so that the nearest code is within one scale, and no other.
-/// Scale of a group's scale: 0; what the tolerance adds to it follows the value.
-extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count,
-                                double* value, double* scale) {
+/// Scale of a code: half a step of e4m3 at its value, so that the nearest code is within one scale, and no
+/// other. Scale of a group's scale: 0; what the tolerance adds to it follows the value.
+extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
+                                std::int64_t count, double* value, double* scale) {
   const std::int64_t cols = c->sizes[1], wide = output == kCodes ? cols : cols / kGroup;
   Row row;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -12,12 +12,14 @@ least = 1.0e-10  # of a group's maximum
 
 
 class Model(nn.Module):
-    """y = x / sqrt(mean(x^2) + eps) * weight in fp32; scale = max(|y|) / 448 of each group; the code is y / scale, rounded to e4m3."""
+    """y = x / sqrt(mean(x^2) + eps) * weight in fp32; scale = max(|y|) / 448 of each group of 128; the code is
+    y / scale, rounded to e4m3."""
 
     def __init__(self, cols):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(cols, dtype=torch.bfloat16) * 0.2 + 1)
-        self.eps = torch.tensor(eps, dtype=torch.float32).item()  # as launch() gets it, also where this runs in float64
+        # As launch() gets it, also where this runs in float64.
+        self.eps = torch.tensor(eps, dtype=torch.float32).item()
 
     def forward(self, x):
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -31,12 +33,13 @@ class Model(nn.Module):
 
 
 class Library_vllm(nn.Module):
-    """The same by vLLM's fused kernel. It rounds to bf16 twice before it quantises, so some of its codes are not the nearest ones."""
+    """The same by vLLM's fused kernel. It rounds to bf16 twice before it quantises, so some of its codes are not
+    the nearest ones."""
 
     @staticmethod
     def library():
         import importlib.util
-        found = importlib.util.find_spec("vllm")  # the package, or a folder of that name that holds its library
+        found = importlib.util.find_spec("vllm")  # the package, or a folder that holds its library
         if found is None:
             raise ImportError("there is no package vllm")
         torch.ops.load_library(f"{found.submodule_search_locations[0]}/_C_stable_libtorch.abi3.so")

@@ -20,7 +20,8 @@ double value_of(std::uint16_t bits) {
 
 }  // namespace
 
-/// Scale: the root of the sum of the squared products, which is what roundings of the normalised row add up to.
+/// Scale: the root of the sum of the squared products, which is what roundings of the normalised row add up
+/// to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t k = c->sizes[1], n = c->sizes[2];

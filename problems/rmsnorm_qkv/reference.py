@@ -17,7 +17,8 @@ class Model(nn.Module):
         super().__init__()
         self.gain = nn.Parameter(torch.randn(k, dtype=torch.bfloat16) * 0.2 + 1)
         self.qkv = nn.Linear(k, n, bias=False, dtype=torch.bfloat16)
-        self.eps = torch.tensor(eps, dtype=torch.float32).item()  # as launch() gets it, also where this runs in float64
+        # As launch() gets it, also where this runs in float64.
+        self.eps = torch.tensor(eps, dtype=torch.float32).item()
 
     def forward(self, x):
         return self.qkv(F.rms_norm(x, (x.shape[-1],), self.gain, self.eps))

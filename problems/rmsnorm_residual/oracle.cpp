@@ -20,8 +20,8 @@ double value_of(std::uint16_t bits) {
 }  // namespace
 
 /// Scale: of a sum, the root of the squares of its terms; of y, that as the row is normalised.
-extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count,
-                                double* value, double* scale) {
+extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
+                                std::int64_t count, double* value, double* scale) {
   const std::int64_t cols = c->sizes[1];
   const auto* x = static_cast<const std::uint16_t*>(c->parameters[kX].data);
   const auto* residual = static_cast<const std::uint16_t*>(c->parameters[kResidual].data);

@@ -10,13 +10,14 @@ eps = 1.0e-6
 
 
 class Model(nn.Module):
-    """residual += x; y = residual / sqrt(mean(residual^2) + eps) * weight over the last dimension, bf16. The first
-    result takes the place of the input `residual`."""
+    """residual += x; y = residual / sqrt(mean(residual^2) + eps) * weight over the last dimension, bf16. The
+    first result takes the place of the input `residual`."""
 
     def __init__(self, cols):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(cols, dtype=torch.bfloat16) * 0.2 + 1)
-        self.eps = torch.tensor(eps, dtype=torch.float32).item()  # as launch() gets it, also where this runs in float64
+        # As launch() gets it, also where this runs in float64.
+        self.eps = torch.tensor(eps, dtype=torch.float32).item()
 
     def forward(self, x, residual):
         total = residual + x

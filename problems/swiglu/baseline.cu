@@ -1,7 +1,7 @@
 // Native baseline: one kernel, as serving libraries have it.
 //
-// A thread loads eight gates and the eight numbers that they let through, 16 bytes each, and stores eight results. Each
-// byte moves once, so a good kernel ties.
+// A thread loads eight gates and the eight numbers that they let through, 16 bytes each, and stores eight
+// results. Each byte moves once, so a good kernel ties.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -59,12 +59,12 @@ __global__ void swiglu_ragged(const __nv_bfloat16* x, __nv_bfloat16* y, int64_t 
 
 extern "C" const char* baseline_label() { return "native: 1 kernel, 16-byte accesses, bf16"; }
 
-extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/, int64_t rows,
-                       int64_t cols, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/,
+                       int64_t rows, int64_t cols, void* /*workspace*/, cudaStream_t stream) {
   const unsigned across = static_cast<unsigned>(std::min(rows, kMostRows));
   if (cols % 8 != 0) {
-    swiglu_ragged<<<dim3(static_cast<unsigned>((cols + kThreads - 1) / kThreads), across), kThreads, 0, stream>>>(
-        x, y, rows, cols);
+    swiglu_ragged<<<dim3(static_cast<unsigned>((cols + kThreads - 1) / kThreads), across), kThreads, 0,
+                    stream>>>(x, y, rows, cols);
     return;
   }
   constexpr int64_t kTile = 8 * kThreads * kVectors;  // columns of a block

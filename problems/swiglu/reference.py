@@ -9,7 +9,8 @@ cols = 14336
 
 
 class Model(nn.Module):
-    """y = silu(gate) * up, where a row of x is the gates and behind them the numbers that they let through: fp32 inside, one rounding."""
+    """y = silu(gate) * up, where a row of x is the gates and behind them the numbers that they let through: fp32
+    inside, one rounding."""
 
     def forward(self, x):
         gate, up = x.to(torch.promote_types(x.dtype, torch.float32)).chunk(2, dim=-1)
@@ -22,7 +23,7 @@ class Library_vllm(nn.Module):
     @staticmethod
     def library():
         import importlib.util
-        found = importlib.util.find_spec("vllm")  # the package, or a folder of that name that holds its library
+        found = importlib.util.find_spec("vllm")  # the package, or a folder that holds its library
         if found is None:
             raise ImportError("there is no package vllm")
         torch.ops.load_library(f"{found.submodule_search_locations[0]}/_C_stable_libtorch.abi3.so")

@@ -49,9 +49,8 @@ __device__ float block_sum(float v) {
 }
 
 template <int kVectors>
-__global__ void __launch_bounds__(kThreads)
-    rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-            int vectors) {
+__global__ void __launch_bounds__(kThreads) rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w,
+                                                    uint4* __restrict__ y, float eps, int vectors) {
   const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
   uint4 held[kVectors];
   float sum = 0;
@@ -97,6 +96,7 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
                       : vectors <= 2 * kThreads ? rmsnorm<2>
                       : vectors <= 4 * kThreads ? rmsnorm<4>
                                                 : rmsnorm<kMostVectors>;
-  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x), reinterpret_cast<const uint4*>(w),
-                                          reinterpret_cast<uint4*>(y), eps, vectors);
+  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x),
+                                          reinterpret_cast<const uint4*>(w), reinterpret_cast<uint4*>(y), eps,
+                                          vectors);
 }

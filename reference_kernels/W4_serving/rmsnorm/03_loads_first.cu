@@ -1,12 +1,14 @@
 // Rung 3: everything that a thread needs is on its way before it waits for anything.
 //
 // Changed     the weight's vectors are loaded together with the row's. x is read and y is written as a stream
-//             (evict first), so that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads a
-//             row.
-// Why         in rung 2 a block waits for memory, meets, and then waits for the weight: two latencies one after
-//             the other. With many rows other blocks fill the gap; with 256 rows there are no other blocks, and
-//             the kernel takes as long as its longest chain of waits.
-// Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency less of
+//             (evict first), so that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads
+//             a row.
+// Why         in rung 2 a block waits for memory, meets, and then waits for the weight: two latencies one
+// after
+//             the other. With many rows other blocks fill the gap; with 256 rows there are no other blocks,
+//             and the kernel takes as long as its longest chain of waits.
+// Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency less
+// of
 //             about four: 1.2x.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
@@ -20,10 +22,10 @@
 
 #include <cstdint>
 
-constexpr int kThreads = 256;        // of a block, if there are many rows
-constexpr int kMostThreads = 1024;   // if there are few
-constexpr int64_t kManyRows = 264;   // more than two for each multiprocessor of a large GPU
-constexpr int kMostVectors = 8;      // of a thread
+constexpr int kThreads = 256;       // of a block, if there are many rows
+constexpr int kMostThreads = 1024;  // if there are few
+constexpr int64_t kManyRows = 264;  // more than two for each multiprocessor of a large GPU
+constexpr int kMostVectors = 8;     // of a thread
 
 /// A word holds two bf16, the first in its lower half; a bf16 is the upper half of a float.
 __device__ float low(unsigned word) { return __uint_as_float(word << 16); }
@@ -54,9 +56,8 @@ __device__ float block_sum(float v) {
 }
 
 template <int kBlock, int kVectors>
-__global__ void __launch_bounds__(kBlock)
-    rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-            int vectors) {
+__global__ void __launch_bounds__(kBlock) rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w,
+                                                  uint4* __restrict__ y, float eps, int vectors) {
   const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
   uint4 held[kVectors], weight[kVectors];
 #pragma unroll
@@ -104,12 +105,12 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
   }
   const int vectors = static_cast<int>(cols / 8);
   const bool few = rows < kManyRows && vectors > kThreads;
-  const auto kernel = few                       ? vectors <= kMostThreads ? rmsnorm<kMostThreads, 1> : rmsnorm<kMostThreads, 2>
+  const auto kernel = few ? vectors <= kMostThreads ? rmsnorm<kMostThreads, 1> : rmsnorm<kMostThreads, 2>
                       : vectors <= kThreads     ? rmsnorm<kThreads, 1>
                       : vectors <= 2 * kThreads ? rmsnorm<kThreads, 2>
                       : vectors <= 4 * kThreads ? rmsnorm<kThreads, 4>
                                                 : rmsnorm<kThreads, kMostVectors>;
-  kernel<<<blocks, few ? kMostThreads : kThreads, 0, stream>>>(
-      reinterpret_cast<const uint4*>(x), reinterpret_cast<const uint4*>(w), reinterpret_cast<uint4*>(y), eps,
-      vectors);
+  kernel<<<blocks, few ? kMostThreads : kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x),
+                                                               reinterpret_cast<const uint4*>(w),
+                                                               reinterpret_cast<uint4*>(y), eps, vectors);
 }

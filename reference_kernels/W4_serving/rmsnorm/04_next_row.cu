@@ -2,15 +2,18 @@
 //
 // Changed     as many blocks as fit stay until the end and take every gridDim.x-th row. The weight is loaded
 //             once, and the next row's vectors travel to registers while this one is added up and stored.
-//             Few rows are shared by clusters of eight blocks: each holds an eighth of a row and writes its sum
-//             into the shared memory of the others.
-// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows on 16
+//             Few rows are shared by clusters of eight blocks: each holds an eighth of a row and writes its
+//             sum into the shared memory of the others.
+// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows on
+// 16
 //             multiprocessors use an eighth of the GPU's ways to memory.
-// Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from 16 KB
+// Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from
+// 16 KB
 //             to 2 KB, but the meeting of a cluster costs about what that saves.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
-// Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where the
+// Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where
+// the
 //             rows are fewer than multiprocessors.
 // Resources   at most 64 registers; 256 bytes of shared memory; no workspace.
 // Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight once for each block.
@@ -95,8 +98,8 @@ __global__ void __launch_bounds__(kThreads)
 /// One row by a cluster; a block holds an eighth of it.
 template <int kVectors>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kClusterThreads)
-    rmsnorm_shared_row(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-                       int vectors) {
+    rmsnorm_shared_row(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y,
+                       float eps, int vectors) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   __shared__ float partial[32], sums[kCluster];
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");  // my shared memory is there
@@ -126,7 +129,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kClusterThrea
   const float scale = rsqrtf(sum / static_cast<float>(8 * vectors) + eps);
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
-    if (const int i = first + k * kClusterThreads; i < vectors) __stcs(y + start + i, scaled(held[k], weight[k], scale));
+    if (const int i = first + k * kClusterThreads; i < vectors)
+      __stcs(y + start + i, scaled(held[k], weight[k], scale));
 #endif
 }
 
@@ -170,12 +174,13 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
   auto* to = reinterpret_cast<uint4*>(y);
   if (rows < multiprocessors) {
     const auto kernel = vectors <= kCluster * kClusterThreads ? rmsnorm_shared_row<1> : rmsnorm_shared_row<2>;
-    kernel<<<static_cast<unsigned>(rows * kCluster), kClusterThreads, 0, stream>>>(from, weight, to, eps, vectors);
+    kernel<<<static_cast<unsigned>(rows * kCluster), kClusterThreads, 0, stream>>>(from, weight, to, eps,
+                                                                                   vectors);
     return;
   }
   const auto kernel = vectors <= kThreads       ? rmsnorm_rows<1>
                       : vectors <= 2 * kThreads ? rmsnorm_rows<2>
                                                 : rmsnorm_rows<4>;
-  kernel<<<blocks_that_stay(kernel, rows, multiprocessors), kThreads, 0, stream>>>(from, weight, to, eps, rows,
-                                                                                   vectors);
+  kernel<<<blocks_that_stay(kernel, rows, multiprocessors), kThreads, 0, stream>>>(from, weight, to, eps,
+                                                                                   rows, vectors);
 }

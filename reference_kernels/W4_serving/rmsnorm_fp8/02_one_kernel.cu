@@ -1,6 +1,7 @@
 // Rung 2: one kernel. The row waits in registers between the sum, the maxima and the codes.
 //
-// Changed     a thread keeps every 256th number of a row. The block adds up the squares, then the warps put the
+// Changed     a thread keeps every 256th number of a row. The block adds up the squares, then the warps put
+// the
 //             maxima of their lanes into shared memory, four for each group, then each number becomes a code.
 // Why         rung 1 writes 4 bytes an element and reads them again: eight of its eleven bytes.
 // Prediction  3 bytes an element: 3.6x, if 2-byte loads and 1-byte stores kept up; they will not. 2.5x.
@@ -77,5 +78,6 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
                       : cols <= 16 * kThreads ? rmsnorm_fp8<16>
                       : cols <= 32 * kThreads ? rmsnorm_fp8<32>
                                               : rmsnorm_fp8<kMostNumbers>;
-  kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(x, w, codes, scales, eps, static_cast<int>(cols));
+  kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(x, w, codes, scales, eps,
+                                                               static_cast<int>(cols));
 }

@@ -1,9 +1,10 @@
 // Rung 3: a thread owns 16 neighbours: two vectors of bf16 in, one vector of codes out.
 //
 // Changed     16-byte loads of x and w, all before the sum; 16 codes make one store. A group is eight
-//             neighbouring lanes, so its maximum takes three shuffles and no shared memory. The quotient by the
-//             group's scale is a product with its reciprocal.
-// Why         rung 2 makes 64 loads and 32 stores for 32 numbers of a thread, two barriers, and five shuffles a
+//             neighbouring lanes, so its maximum takes three shuffles and no shared memory. The quotient by
+//             the group's scale is a product with its reciprocal.
+// Why         rung 2 makes 64 loads and 32 stores for 32 numbers of a thread, two barriers, and five shuffles
+// a
 //             number.
 // Prediction  the speed of a copy: 203 MB at 8192 x 8192, 48 us.
 //
@@ -20,7 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 
-constexpr int kThreads = 512;  // of a block, at most
+constexpr int kThreads = 512;                                   // of a block, at most
 constexpr int kOwn = 16, kGroup = 128, kLanes = kGroup / kOwn;  // neighbours of a thread; lanes of a group
 constexpr float kLargest = 448, kLeast = 1e-10f;  // of e4m3; of a group's maximum, so that no scale is zero
 
@@ -39,7 +40,8 @@ __device__ Own load(const __nv_bfloat16* from) {
 __device__ float squares(const Own& own) {
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kOwn / 2; ++i) sum += low(own.word[i]) * low(own.word[i]) + high(own.word[i]) * high(own.word[i]);
+  for (int i = 0; i < kOwn / 2; ++i)
+    sum += low(own.word[i]) * low(own.word[i]) + high(own.word[i]) * high(own.word[i]);
   return sum;
 }
 /// Four codes, the first in the lowest byte.
@@ -61,7 +63,8 @@ __device__ float block_sum(float v) {
 }
 
 /// What a thread makes of its neighbours, once the row's norm is known.
-__device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* codes, float* scale_of_group) {
+__device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* codes,
+                         float* scale_of_group) {
   float v[kOwn], largest = kLeast;
 #pragma unroll
   for (int i = 0; i < kOwn / 2; ++i) {

@@ -1,10 +1,12 @@
 // Rung 4: bulk copies. A block stays, and its next rows travel to shared memory by themselves.
 //
-// Changed     as many blocks as fit stay and take every gridDim.x-th row. One thread asks for a whole row with one
+// Changed     as many blocks as fit stay and take every gridDim.x-th row. One thread asks for a whole row
+// with one
 //             instruction (cp.async.bulk) and an mbarrier says when it is there; three rows of a block are on
-//             their way or in use. The weight stays in registers. The rows are divided evenly: blocks that would
-//             have one row less than others are not started.
-// Why         a block of rung 3 loads, computes, stores, and ends; then the next one begins with nothing on its
+//             their way or in use. The weight stays in registers. The rows are divided evenly: blocks that
+//             would have one row less than others are not started.
+// Why         a block of rung 3 loads, computes, stores, and ends; then the next one begins with nothing on
+// its
 //             way. Each row reads 16 KB of weight from L2 to L1 as well, as much as the row itself.
 // Prediction  1.03x to 1.05x at 8192 rows. At 256 rows there is no next row, and nothing changes.
 //
@@ -21,9 +23,9 @@
 #include <algorithm>
 #include <cstdint>
 
-constexpr int kThreads = 512;  // of a block, at most
+constexpr int kThreads = 512;                                   // of a block, at most
 constexpr int kOwn = 16, kGroup = 128, kLanes = kGroup / kOwn;  // neighbours of a thread; lanes of a group
-constexpr int kStages = 3;  // rows of a block on their way or in use
+constexpr int kStages = 3;                                      // rows of a block on their way or in use
 constexpr float kLargest = 448, kLeast = 1e-10f;  // of e4m3; of a group's maximum, so that no scale is zero
 
 /// A word holds two bf16, the first in its lower half; a bf16 is the upper half of a float.
@@ -41,7 +43,8 @@ __device__ Own load(const __nv_bfloat16* from) {
 __device__ float squares(const Own& own) {
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kOwn / 2; ++i) sum += low(own.word[i]) * low(own.word[i]) + high(own.word[i]) * high(own.word[i]);
+  for (int i = 0; i < kOwn / 2; ++i)
+    sum += low(own.word[i]) * low(own.word[i]) + high(own.word[i]) * high(own.word[i]);
   return sum;
 }
 /// Four codes, the first in the lowest byte.
@@ -57,10 +60,12 @@ __device__ void init(uint64_t* barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
 }
 __device__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)),
+               "r"(bytes)
                : "memory");
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address(to)),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          address(to)),
       "l"(from), "r"(bytes), "r"(address(barrier))
       : "memory");
 }
@@ -68,11 +73,15 @@ __device__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* 
 __device__ void wait(uint64_t* barrier, int parity) {
   uint32_t over = 0;
   while (!over)
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(over)
+        : "r"(address(barrier)), "r"(parity)
+        : "memory");
 }
 
 /// The sum of `v` over the block, in every thread. `partial` must not be in use.
@@ -86,7 +95,8 @@ __device__ float block_sum(float v, float* partial) {
 }
 
 /// What a thread makes of its neighbours, once the row's norm is known.
-__device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* codes, float* scale_of_group) {
+__device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* codes,
+                         float* scale_of_group) {
   float v[kOwn], largest = kLeast;
 #pragma unroll
   for (int i = 0; i < kOwn / 2; ++i) {
@@ -110,13 +120,15 @@ __device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* 
 template <int kChunks>
 __global__ void __launch_bounds__(kThreads)
     rmsnorm_fp8(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ w,
-                __nv_fp8_e4m3* __restrict__ codes, float* __restrict__ scales, float eps, int64_t rows, int cols) {
+                __nv_fp8_e4m3* __restrict__ codes, float* __restrict__ scales, float eps, int64_t rows,
+                int cols) {
   extern __shared__ uint4 ring[];  // kStages rows
   __shared__ uint64_t arrived[kStages];
   __shared__ float partial[2][kThreads / 32];  // two, so that one barrier a row suffices
   const auto row_at = [&](int stage) { return reinterpret_cast<__nv_bfloat16*>(ring) + stage * cols; };
   const auto fetch = [&](int64_t row, int stage) {  // by one thread
-    if (row < rows) copy_bulk(row_at(stage), x + row * cols, static_cast<unsigned>(cols) * 2, arrived + stage);
+    if (row < rows)
+      copy_bulk(row_at(stage), x + row * cols, static_cast<unsigned>(cols) * 2, arrived + stage);
   };
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kStages; ++stage) init(arrived + stage);
@@ -142,12 +154,14 @@ __global__ void __launch_bounds__(kThreads)
       sum += squares(held[k]);
     }
     const float norm = rsqrtf(block_sum(sum, partial[parity]) / static_cast<float>(cols) + eps);
-    if (threadIdx.x == 0) fetch(row + int64_t{kStages} * gridDim.x, stage);  // behind the barrier: all have read
+    if (threadIdx.x == 0)
+      fetch(row + int64_t{kStages} * gridDim.x, stage);  // behind the barrier: all have read
     const int64_t start = row * cols;
 #pragma unroll
     for (int k = 0; k < kChunks; ++k) {
       const int i = (threadIdx.x + k * blockDim.x) * kOwn;
-      quantise(held[k], weight[k], norm, i < cols ? codes + start + i : nullptr, scales + (start + i) / kGroup);
+      quantise(held[k], weight[k], norm, i < cols ? codes + start + i : nullptr,
+               scales + (start + i) / kGroup);
     }
     if (++stage == kStages) stage = 0, phase ^= 1;
   }
@@ -163,9 +177,10 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, static_cast<size_t>(shared_bytes));
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads,
+                                                static_cast<size_t>(shared_bytes));
   const int64_t most = int64_t{multiprocessors} * resident, rounds = (rows + most - 1) / most;
   const int64_t blocks = (rows + rounds - 1) / rounds;  // all with as many rows, but for the last ones
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<size_t>(shared_bytes), stream>>>(
-      x, w, codes, scales, eps, rows, static_cast<int>(cols));
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<size_t>(shared_bytes),
+           stream>>>(x, w, codes, scales, eps, rows, static_cast<int>(cols));
 }

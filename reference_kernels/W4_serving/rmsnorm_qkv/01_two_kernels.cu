@@ -1,9 +1,11 @@
 // Rung 1: the norm in a kernel of its own, then a tiled product.
 //
-// Changed     the first of the ladder: one kernel writes the normalised rows, in bf16; another one multiplies them
+// Changed     the first of the ladder: one kernel writes the normalised rows, in bf16; another one multiplies
+// them
 //             with the weights, tile by tile through shared memory.
 // Why         so the two operators stand in a model, and in eager PyTorch.
-// Prediction  168 MB of weights at the measured size, 37 us at 4.5 TB/s. A block asks for 16 rows of 64 bytes at a
+// Prediction  168 MB of weights at the measured size, 37 us at 4.5 TB/s. A block asks for 16 rows of 64 bytes
+// at a
 //             time and waits for them: a tenth of that, 400 us.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
@@ -48,14 +50,18 @@ __global__ void rmsnorm(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16
 /// A block computes 16 x 16 results; threads (column, row).
 __global__ void product(const __nv_bfloat16* __restrict__ a, const __nv_bfloat16* __restrict__ w,
                         __nv_bfloat16* __restrict__ y, int64_t m, int64_t k, int64_t n) {
-  __shared__ float a_tile[kTile][kDepth + 1], w_tile[kTile][kDepth + 1];  // one more: columns in different banks
-  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile, first_column = static_cast<int64_t>(blockIdx.x) * kTile;
+  __shared__ float a_tile[kTile][kDepth + 1],
+      w_tile[kTile][kDepth + 1];  // one more: columns in different banks
+  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile,
+                first_column = static_cast<int64_t>(blockIdx.x) * kTile;
   float sum = 0;
   for (int64_t depth = 0; depth < k; depth += kDepth) {
     for (int half = 0; half < kDepth; half += kTile) {
-      const int64_t i = depth + half + threadIdx.x, row = first_row + threadIdx.y, column = first_column + threadIdx.y;
+      const int64_t i = depth + half + threadIdx.x, row = first_row + threadIdx.y,
+                    column = first_column + threadIdx.y;
       a_tile[threadIdx.y][half + threadIdx.x] = row < m && i < k ? __bfloat162float(a[row * k + i]) : 0.0f;
-      w_tile[threadIdx.y][half + threadIdx.x] = column < n && i < k ? __bfloat162float(w[column * k + i]) : 0.0f;
+      w_tile[threadIdx.y][half + threadIdx.x] =
+          column < n && i < k ? __bfloat162float(w[column * k + i]) : 0.0f;
     }
     __syncthreads();
     for (int i = 0; i < kDepth; ++i) sum += a_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];
@@ -70,10 +76,11 @@ extern "C" size_t workspace_bytes(int64_t m, int64_t k, int64_t /*n*/) {
 }
 
 extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const __nv_bfloat16* g /*[k]*/,
-                       const __nv_bfloat16* w /*[n,k]*/, __nv_bfloat16* y /*[m,n]*/, float eps, int64_t m, int64_t k,
-                       int64_t n, void* workspace, cudaStream_t stream) {
+                       const __nv_bfloat16* w /*[n,k]*/, __nv_bfloat16* y /*[m,n]*/, float eps, int64_t m,
+                       int64_t k, int64_t n, void* workspace, cudaStream_t stream) {
   auto* const normed = static_cast<__nv_bfloat16*>(workspace);
   rmsnorm<<<static_cast<unsigned>(m), kThreads, 0, stream>>>(x, g, normed, eps, k);
-  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile), static_cast<unsigned>((m + kTile - 1) / kTile));
+  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile),
+                  static_cast<unsigned>((m + kTile - 1) / kTile));
   product<<<grid, dim3(kTile, kTile), 0, stream>>>(normed, w, y, m, k, n);
 }

@@ -55,8 +55,8 @@ __device__ float block_sum(float v) {
 
 template <int kVectors>
 __global__ void __launch_bounds__(kThreads)
-    add_rmsnorm(const uint4* __restrict__ x, uint4* __restrict__ residual, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-            int vectors) {
+    add_rmsnorm(const uint4* __restrict__ x, uint4* __restrict__ residual, const uint4* __restrict__ w,
+                uint4* __restrict__ y, float eps, int vectors) {
   const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
   uint4 held[kVectors];
   float sum = 0;
@@ -77,12 +77,13 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Any cols: element by element, as in rung 1.
-__global__ void add_rmsnorm_ragged(const __nv_bfloat16* x, __nv_bfloat16* residual, const __nv_bfloat16* w, __nv_bfloat16* y, float eps,
-                               int64_t cols) {
+__global__ void add_rmsnorm_ragged(const __nv_bfloat16* x, __nv_bfloat16* residual, const __nv_bfloat16* w,
+                                   __nv_bfloat16* y, float eps, int64_t cols) {
   const int64_t start = blockIdx.x * cols;
   float sum = 0;
   for (int64_t i = threadIdx.x; i < cols; i += kThreads) {
-    const __nv_bfloat16 v = __float2bfloat16(__bfloat162float(residual[start + i]) + __bfloat162float(x[start + i]));
+    const __nv_bfloat16 v =
+        __float2bfloat16(__bfloat162float(residual[start + i]) + __bfloat162float(x[start + i]));
     residual[start + i] = v;
     sum += __bfloat162float(v) * __bfloat162float(v);
   }
@@ -91,9 +92,9 @@ __global__ void add_rmsnorm_ragged(const __nv_bfloat16* x, __nv_bfloat16* residu
     y[start + i] = __float2bfloat16(__bfloat162float(residual[start + i]) * scale * __bfloat162float(w[i]));
 }
 
-extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, __nv_bfloat16* residual /*[rows,cols]*/, const __nv_bfloat16* w /*[cols]*/,
-                       __nv_bfloat16* y /*[rows,cols]*/, float eps, int64_t rows, int64_t cols,
-                       void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, __nv_bfloat16* residual /*[rows,cols]*/,
+                       const __nv_bfloat16* w /*[cols]*/, __nv_bfloat16* y /*[rows,cols]*/, float eps,
+                       int64_t rows, int64_t cols, void* /*workspace*/, cudaStream_t stream) {
   const unsigned blocks = static_cast<unsigned>(rows);
   if (cols % 8 != 0 || cols > 8 * kThreads * kMostVectors) {
     add_rmsnorm_ragged<<<blocks, kThreads, 0, stream>>>(x, residual, w, y, eps, cols);
@@ -104,6 +105,7 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, __nv_bfloat16* re
                       : vectors <= 2 * kThreads ? add_rmsnorm<2>
                       : vectors <= 4 * kThreads ? add_rmsnorm<4>
                                                 : add_rmsnorm<kMostVectors>;
-  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x), reinterpret_cast<uint4*>(residual), reinterpret_cast<const uint4*>(w),
-                                          reinterpret_cast<uint4*>(y), eps, vectors);
+  kernel<<<blocks, kThreads, 0, stream>>>(
+      reinterpret_cast<const uint4*>(x), reinterpret_cast<uint4*>(residual),
+      reinterpret_cast<const uint4*>(w), reinterpret_cast<uint4*>(y), eps, vectors);
 }

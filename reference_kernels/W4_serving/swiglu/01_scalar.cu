@@ -3,7 +3,8 @@
 // Changed     the first of the ladder: a thread reads a gate and a number of the upper half, and writes one
 //             result.
 // Why         an elementwise kernel over rows that are two halves; neighbours in a warp read neighbours.
-// Prediction  6 bytes an element in accesses of 2 bytes: 64 bytes a warp and load, two loads in flight. Half of
+// Prediction  6 bytes an element in accesses of 2 bytes: 64 bytes a warp and load, two loads in flight. Half
+// of
 //             a copy.
 //
 // Shapes      x [rows, 2 cols], y [rows, cols], bf16, row-major; any rows, any cols.
@@ -32,8 +33,8 @@ __global__ void swiglu(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __res
   }
 }
 
-extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/, int64_t rows,
-                       int64_t cols, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/,
+                       int64_t rows, int64_t cols, void* /*workspace*/, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((cols + kThreads - 1) / kThreads),
                   static_cast<unsigned>(std::min(rows, kMostRows)));
   swiglu<<<grid, kThreads, 0, stream>>>(x, y, rows, cols);

@@ -1,6 +1,7 @@
 // Rung 2: 16 bytes an access, and four loads of a thread in flight.
 //
-// Changed     a thread takes two vectors of eight results: it loads both gates and both numbers of the upper half
+// Changed     a thread takes two vectors of eight results: it loads both gates and both numbers of the upper
+// half
 //             before it computes. The exponential is a power of two in hardware, the quotient an approximate
 //             reciprocal. x is read and y is written as a stream.
 // Why         rung 1 has 4 bytes a thread in flight, and one load instruction for each two bytes.
@@ -63,12 +64,12 @@ __global__ void swiglu_ragged(const __nv_bfloat16* x, __nv_bfloat16* y, int64_t 
   }
 }
 
-extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/, int64_t rows,
-                       int64_t cols, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const __nv_bfloat16* x /*[rows,2 * cols]*/, __nv_bfloat16* y /*[rows,cols]*/,
+                       int64_t rows, int64_t cols, void* /*workspace*/, cudaStream_t stream) {
   const unsigned across = static_cast<unsigned>(std::min(rows, kMostRows));
   if (cols % 8 != 0) {
-    swiglu_ragged<<<dim3(static_cast<unsigned>((cols + kThreads - 1) / kThreads), across), kThreads, 0, stream>>>(
-        x, y, rows, cols);
+    swiglu_ragged<<<dim3(static_cast<unsigned>((cols + kThreads - 1) / kThreads), across), kThreads, 0,
+                    stream>>>(x, y, rows, cols);
     return;
   }
   constexpr int64_t kTile = 8 * kThreads * kVectors;  // columns of a block
