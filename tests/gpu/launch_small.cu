@@ -113,6 +113,26 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{3 * d[0] * d[1], d[0] * d[1]};
      }},
+    {"rmsnorm",
+     {{3, 129}, {300, 264}, {16, 8192}, {140, 4096}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[0] * d[1]};
+     }},
+    {"rmsnorm_fp8",
+     {{3, 1152}, {300, 256}, {2, 16384}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[0] * d[1], d[0] * d[1] / 128};
+     }},
+    {"rmsnorm_qkv",
+     {{5, 1096, 40}, {37, 72, 24}, {16, 2048, 320}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[2] * d[1], d[0] * d[2]};
+     }},
+    {"rmsnorm_residual",
+     {{3, 129}, {300, 264}, {16, 8192}, {140, 4096}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0] * d[1], d[1], d[0] * d[1]};
+     }},
     {"rope_cache",
      {{33, 8, 128, 2}, {7, 3, 20, 1}, {65, 1, 2, 1}},
      [](const Dims& d) {
@@ -134,6 +154,11 @@ const Problem kProblems[] = {
      {{31}, {100003}},
      [](const Dims& d) {
        return Dims{d[0], 1};
+     }},
+    {"swiglu",
+     {{33, 129}, {64, 264}, {3, 14336}},
+     [](const Dims& d) {
+       return Dims{2 * d[0] * d[1], d[0] * d[1]};
      }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},

@@ -204,6 +204,68 @@ TEST(LayernormOracle, OneColumnIsBeta) {
   for (double value : c.expected) EXPECT_EQ(value, c.tensor("beta")[0]);
 }
 
+TEST(RmsnormOracle, KnownByHand) {
+  OracleCase c("rmsnorm", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {3, 4, 0, 0};
+  c.tensor("w") = {1, -2};
+  c.judge();
+  const double rms = std::sqrt(12.5 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 3 / rms, 1e-15);
+  EXPECT_NEAR(c.expected[1], -8 / rms, 1e-15);
+  EXPECT_EQ(c.expected[2], 0);  // a row of zeros stays one
+}
+
+TEST(RmsnormResidualOracle, NormalisesTheSum) {
+  OracleCase c("rmsnorm_residual", {{"rows", 1}, {"cols", 2}}, 1);
+  c.tensor("x") = {1, 1};
+  c.tensor("residual") = {2, 3};
+  c.tensor("w") = {1, 2};
+  c.judge();
+  const double rms = std::sqrt(12.5 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 3 / rms, 1e-15);
+  EXPECT_NEAR(c.expected[1], 8 / rms, 1e-15);
+}
+
+TEST(RmsnormFp8Oracle, TheLargestOfAGroupIs448AndAStepFollowsTheValue) {
+  OracleCase c("rmsnorm_fp8", {{"rows", 1}, {"cols", 256}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  for (float& w : c.tensor("w")) w = 1;
+  c.tensor("x")[0] = -8, c.tensor("x")[1] = 4.25f, c.tensor("x")[2] = 0.0078125f;  // the second group: zeros
+  c.judge();
+  EXPECT_NEAR(c.expected[0], -448, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[0], 16);  // codes from 256 to 448 lie 32 apart
+  EXPECT_NEAR(c.expected[1], 238, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[1], 8);
+  EXPECT_NEAR(c.expected[2], 0.4375, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[2], 0.015625);
+  EXPECT_EQ(c.expected[3], 0);
+  EXPECT_DOUBLE_EQ(c.scale[3], 0x1p-10);  // codes below 2^-6 lie 2^-9 apart
+  EXPECT_EQ(c.expected[200], 0);
+}
+
+TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
+  OracleCase c("rmsnorm_qkv", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x")[0] = 3, c.tensor("x")[1] = 4;
+  c.tensor("g")[0] = 1, c.tensor("g")[1] = 2;
+  c.tensor("w")[0] = 1, c.tensor("w")[1] = 1, c.tensor("w")[8 * 5] = -1;
+  c.judge();
+  const double rms = std::sqrt(25.0 / 8 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 11 / rms, 1e-14);
+  EXPECT_NEAR(c.expected[5], -3 / rms, 1e-14);
+  EXPECT_NEAR(c.scale[0], std::sqrt(9.0 + 64) / rms, 1e-14);
+}
+
+TEST(SwigluOracle, TheGatesComeFirst) {
+  OracleCase c("swiglu", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {0, 1, 5, 3, -100, 100, 2, 2};
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_NEAR(c.expected[1], 3 / (1 + std::exp(-1.0)), 1e-15);
+  EXPECT_NEAR(c.expected[2], 0, 1e-40);
+  EXPECT_EQ(c.expected[3], 200);
+}
+
 std::vector<std::string> shipped() {
   std::vector<std::string> ids;
   for (const auto& entry : std::filesystem::directory_iterator(CAPSTONE_PROBLEMS))

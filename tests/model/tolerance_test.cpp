@@ -203,6 +203,121 @@ TEST(ToleranceOfGemv, SumsInFloatPassAndSumsInBf16OrOperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemv(c, 23)), 3);
 }
 
+/// RMSNorm of rows in float; `round` is what happens to a number before it meets the weight.
+std::vector<float> rmsnorm(OracleCase& c, const std::vector<float>& x,
+                           const std::function<float(float)>& round) {
+  const auto rows = c.size("rows"), cols = c.size("cols");
+  std::vector<float> y(x.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float squares = 0;
+    for (std::int64_t j = 0; j < cols; ++j) squares += x[r * cols + j] * x[r * cols + j];
+    const float scale = 1 / std::sqrt(squares / static_cast<float>(cols) + c.tensor("eps")[0]);
+    for (std::int64_t j = 0; j < cols; ++j)
+      y[r * cols + j] = round(x[r * cols + j] * scale) * c.tensor("w")[j];
+  }
+  return y;
+}
+float unrounded(float v) { return v; }
+float to_bf16(float v) { return keep_bits(v, 7); }
+
+TEST(ToleranceOfRmsnorm, OneRoundingPassesAndTwoOrOperandsInFp8Fail) {
+  OracleCase c("rmsnorm", {{"rows", 64}, {"cols", 4096}}, 21);
+  const auto badness = [&](const std::function<float(float)>& round) {
+    auto y = rmsnorm(c, c.tensor("x"), round);
+    for (float& v : y) v = to_bf16(v);
+    return c.badness(y);
+  };
+  EXPECT_LT(badness(unrounded), 0.67);
+  EXPECT_GT(badness(to_bf16), 1);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(badness(unrounded), 3);
+}
+
+TEST(ToleranceOfRmsnormResidual, TheSumMayBeRoundedBeforeTheNorm) {
+  OracleCase c("rmsnorm_residual", {{"rows", 64}, {"cols", 2048}}, 22);
+  for (const bool rounded : {false, true}) {
+    std::vector<float> sum = c.tensor("residual");
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += c.tensor("x")[i];
+    if (rounded)
+      for (float& v : sum) v = to_bf16(v);
+    auto y = rmsnorm(c, sum, unrounded);
+    for (float& v : y) v = to_bf16(v);
+    EXPECT_LT(c.badness(y), 0.8) << rounded;
+    for (float& v : y) v *= 1.02f;
+    EXPECT_GT(c.badness(y), 1) << rounded;
+  }
+}
+
+/// The number of e4m3 that `round` picks for a value below 448, of the two around it.
+float to_e4m3(float value, float (*round)(float)) {
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const float step = std::ldexp(1.0f, std::max(exponent - 1, -6) - 3);
+  return round(value / step) * step;
+}
+
+TEST(ToleranceOfRmsnormFp8, OnlyTheNearestCodePasses) {
+  OracleCase c("rmsnorm_fp8", {{"rows", 16}, {"cols", 2048}}, 23);
+  const auto badness = [&](const std::function<float(float)>& first, float (*round)(float),
+                           bool power_of_two) {
+    auto y = rmsnorm(c, c.tensor("x"), first);
+    for (std::size_t group = 0; group < y.size(); group += 128) {
+      float scale = 1e-10f;
+      for (std::size_t i = group; i < group + 128; ++i) scale = std::max(scale, std::fabs(y[i]));
+      scale /= 448;
+      if (power_of_two) scale = std::exp2(std::ceil(std::log2(scale)));
+      for (std::size_t i = group; i < group + 128; ++i) y[i] = to_e4m3(y[i] / scale, round);
+    }
+    return c.badness(y);
+  };
+  EXPECT_LE(badness(unrounded, std::nearbyint, false), 1);
+  EXPECT_GT(badness(unrounded, std::trunc, false), 1.5);
+  EXPECT_GT(badness(to_bf16, std::nearbyint, false), 1);  // two roundings pick wrong codes
+  EXPECT_GT(badness(unrounded, std::nearbyint, true), 1);
+}
+
+/// y = (x g) w^T with sums in float, scaled at the end; `round` is what happens to a product x g.
+std::vector<float> rmsnorm_qkv(OracleCase& c, const std::function<float(float)>& round) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &x = c.tensor("x"), &g = c.tensor("g"), &w = c.tensor("w");
+  std::vector<float> y(static_cast<std::size_t>(m * n)), row(static_cast<std::size_t>(k));
+  for (std::int64_t i = 0; i < m; ++i) {
+    float squares = 0;
+    for (std::int64_t j = 0; j < k; ++j) squares += x[i * k + j] * x[i * k + j];
+    for (std::int64_t j = 0; j < k; ++j) row[j] = round(x[i * k + j] * g[j]);
+    const float scale = 1 / std::sqrt(squares / static_cast<float>(k) + c.tensor("eps")[0]);
+    for (std::int64_t column = 0; column < n; ++column) {
+      float sum = 0;
+      for (std::int64_t j = 0; j < k; ++j) sum += row[j] * w[column * k + j];
+      y[i * n + column] = to_bf16(sum * scale);
+    }
+  }
+  return y;
+}
+
+TEST(ToleranceOfRmsnormQkv, TheFoldedRowMayBeRoundedToBf16NotToFp8) {
+  OracleCase c("rmsnorm_qkv", {{"m", 16}, {"k", 1024}, {"n", 256}}, 24);
+  EXPECT_LT(c.badness(rmsnorm_qkv(c, to_bf16)), 0.8);
+  EXPECT_GT(c.badness(rmsnorm_qkv(c, [](float v) { return keep_bits(v, 3); })), 3);
+}
+
+TEST(ToleranceOfSwiglu, OneRoundingPassesAndOperandsInFp8Fail) {
+  OracleCase c("swiglu", {{"rows", 16}, {"cols", 2048}}, 25);
+  const auto badness = [&] {
+    std::vector<float> y(static_cast<std::size_t>(c.size("rows") * c.size("cols")));
+    const auto& x = c.tensor("x");
+    const auto cols = static_cast<std::size_t>(c.size("cols"));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const float gate = x[i / cols * 2 * cols + i % cols], up = x[i / cols * 2 * cols + cols + i % cols];
+      y[i] = to_bf16(gate / (1 + std::exp(-gate)) * up);
+    }
+    return c.badness(y);
+  };
+  EXPECT_LT(badness(), 0.67);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(badness(), 3);
+}
+
 /// Rounds to half, also below its smallest normal number.
 float to_half(float value) {
   return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10);
