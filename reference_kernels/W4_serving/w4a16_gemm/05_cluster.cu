@@ -52,7 +52,7 @@ struct Plan {
 /// The k of the codes in one word: lane q of four multiplies eight neighbours of x in two steps.
 __host__ __device__ inline int k_of(int step, int q, int pair) { return step / 2 * 32 + q * 8 + step % 2 * 4 + pair * 2; }
 
-__device__ unsigned code_at(const unsigned char* w, int64_t row, int64_t column, int64_t n, int64_t k) {
+__device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64_t n, int64_t k) {
   if (row >= n) return 8;  // a row that does not exist: zeros
   const unsigned pair = w[(row * k + column) / 2];
   return column % 2 == 0 ? pair & 15 : pair >> 4;
@@ -60,7 +60,7 @@ __device__ unsigned code_at(const unsigned char* w, int64_t row, int64_t column,
 
 /// A thread a word: eight codes, those of one lane for one step of one mma tile. The first threads of a chunk
 /// also move two scales each.
-__global__ void shuffle(const unsigned char* __restrict__ w, const bf16* __restrict__ scales, int64_t n, int64_t k,
+__global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ scales, int64_t n, int64_t k,
                         unsigned char* __restrict__ chunks) {
   const int64_t groups = k / kGroup;
   const int64_t tile = blockIdx.x / groups, group = blockIdx.x % groups;
@@ -353,13 +353,13 @@ extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>((n + kRows - 1) / kRows * (k / kGroup) * kChunk);
 }
 
-extern "C" void prepare(const unsigned char* w /*[n,k]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/, int64_t k, int64_t n,
+extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/, int64_t k, int64_t n,
                         void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
   shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k, static_cast<unsigned char*>(prepared));
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const unsigned char* /*w [n,k]*/, const bf16* /*scales [n,k/128]*/,
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/,
                        bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared, void* /*workspace*/,
                        cudaStream_t stream) {
   if (m <= 8) launch_with<1>(x, y, m, k, n, prepared, stream);
