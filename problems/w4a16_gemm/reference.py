@@ -22,7 +22,7 @@ class Model(nn.Module):
         super().__init__()
         codes = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8)
         self.codes = nn.Parameter(codes, requires_grad=False)
-        self.scales = nn.Parameter(torch.empty(n, k // GROUP, dtype=torch.bfloat16).uniform_(0.005, 0.02))
+        self.scales = nn.Parameter(torch.randint(16, 32, (n, k // GROUP)).to(torch.bfloat16) / 2048)
 
     def forward(self, x):
         levels = unpacked(self.codes).to(x.dtype) - 8
