@@ -61,10 +61,10 @@ __device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64
 /// A thread a word: eight codes, those of one lane for one step of one mma tile. The first threads of a chunk
 /// also move two scales each.
 __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ scales, int64_t n, int64_t k,
-                        unsigned char* __restrict__ chunks) {
+                        uint8_t* __restrict__ chunks) {
   const int64_t groups = k / kGroup;
   const int64_t tile = blockIdx.x / groups, group = blockIdx.x % groups;
-  unsigned char* const chunk = chunks + static_cast<int64_t>(blockIdx.x) * kChunk;
+  uint8_t* const chunk = chunks + static_cast<int64_t>(blockIdx.x) * kChunk;
   if (threadIdx.x < kRows) {  // eight scales of a lane, side by side
     const int64_t row = tile * kRows + threadIdx.x % 8 * 8 + threadIdx.x / 8;
     reinterpret_cast<bf16*>(chunk)[threadIdx.x] = row < n ? scales[row * groups + group] : __float2bfloat16(0.0f);
@@ -131,7 +131,7 @@ __device__ float sum_of(uint4 v) {
 
 /// One chunk: temp = codes * x over a group, then sum += scale * temp.
 template <int kM>
-__device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const unsigned char* chunk, const unsigned char* const (&x)[kM],
+__device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk, const uint8_t* const (&x)[kM],
                                const float* offsets) {
   const int lane = threadIdx.x % 32;
   float temp[kTiles][kM][4];
@@ -174,9 +174,9 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const unsigned char*
 
 template <int kM>
 __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
-    w4a16(const unsigned char* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k, int n,
+    w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k, int n,
           const Plan plan) {
-  extern __shared__ __align__(128) unsigned char shared[];
+  extern __shared__ __align__(128) uint8_t shared[];
   __shared__ Arrival full[kMostWarps][kMostStages], x_full;
   cg::cluster_group cluster = cg::this_cluster();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -185,14 +185,14 @@ __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
   const int m0 = static_cast<int>(blockIdx.y) * kM * 8, present = min(kM * 8, m - m0);  // rows of x
   const int block_first = rank * plan.block_groups, block_count = max(0, min(plan.block_groups, groups - block_first));
   const int pitch = plan.block_groups * kGroup * 2 + kRowPad;
-  unsigned char* const x_rows = shared;
+  uint8_t* const x_rows = shared;
   float* const offsets = reinterpret_cast<float*>(x_rows + kM * 8 * pitch);  // -136 sum(x) [group][row]
-  unsigned char* const ring = reinterpret_cast<unsigned char*>(offsets + plan.block_groups * kM * 8) + warp * plan.stages * kChunk;
+  uint8_t* const ring = reinterpret_cast<uint8_t*>(offsets + plan.block_groups * kM * 8) + warp * plan.stages * kChunk;
 
   const int tile = first_tile + warp % plan.warps_n, part = warp / plan.warps_n;
   const int first = part * plan.warp_groups;  // in the block's groups
   const int count = tile < tiles ? max(0, min(plan.warp_groups, block_count - first)) : 0;
-  const unsigned char* const from = chunks + (static_cast<int64_t>(tile) * groups + block_first + first) * kChunk;
+  const uint8_t* const from = chunks + (static_cast<int64_t>(tile) * groups + block_first + first) * kChunk;
   const auto fetch = [&](int i) {
     Arrival* const at = &full[warp][i % plan.stages];
     expect(at, kChunk);
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
   __syncthreads();
 
   float sum[kTiles][kM][4] = {};
-  const unsigned char* x_at[kM];
+  const uint8_t* x_at[kM];
 #pragma unroll
   for (int j = 0; j < kM; ++j)
     x_at[j] = x_rows + min(j * 8 + lane / 4, present - 1) * pitch + first * kGroup * 2 + lane % 4 * 16;
@@ -345,7 +345,7 @@ void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const 
   cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
   config.attrs = cluster;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const unsigned char*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
+  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
                      static_cast<int>(n), plan);
 }
 
@@ -356,7 +356,7 @@ extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
 extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/, int64_t k, int64_t n,
                         void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
-  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k, static_cast<unsigned char*>(prepared));
+  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k, static_cast<uint8_t*>(prepared));
 }
 
 extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/,
