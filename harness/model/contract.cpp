@@ -22,8 +22,8 @@ std::string init_text(const Parameter& parameter) {
       return fmt::format("a permutation of {}", i.of.text);
     }
     std::string operator()(const InitOffsets& i) const {
-      return fmt::format("{} segments of {} rows in all, as offsets; some are empty", i.segments.text,
-                         i.total.text);
+      return fmt::format("{} segments of {} rows in all, as offsets; {}", i.segments.text, i.total.text,
+                         i.ramp ? "lengths rise by equal steps, in any order" : "some are empty");
     }
     std::string operator()(const InitLengths& i) const {
       return fmt::format("lengths from {} to {}, in random order", i.low.text, i.high.text);

@@ -514,10 +514,14 @@ class Loader {
   }
 
   Result<void> read_offsets(const YamlNode& node, Parameter& parameter) {
-    CAPSTONE_CHECK(reader_.keys(node, "offsets", {{"total"}, {"segments"}}));
+    CAPSTONE_CHECK(reader_.keys(node, "offsets", {{"total"}, {"segments"}, {"lengths", false}}));
     InitOffsets init;
     CAPSTONE_TRY(init.total, signature_expression(*node.find("total"), "total", true));
     CAPSTONE_TRY(init.segments, signature_expression(*node.find("segments"), "segments", true));
+    if (const YamlNode* lengths = node.find("lengths")) {
+      CAPSTONE_TRY(const std::size_t kind, reader_.choice(*lengths, "lengths", {"any", "ramp"}));
+      init.ramp = kind == 1;
+    }
     parameter.init = init;
     return {};
   }

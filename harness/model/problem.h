@@ -51,6 +51,9 @@ struct InitPermutation {
 /// non-decreasing, starts at 0, ends at total; segments may be empty
 struct InitOffsets {
   Expression total, segments;
+  /// The lengths are always the same and rise by equal steps; their order is drawn. Without it the cuts fall
+  /// anywhere.
+  bool ramp = false;
 };
 /// from `low` to `high` at equal distances, in random order; together floor(count (low + high) / 2)
 struct InitLengths {

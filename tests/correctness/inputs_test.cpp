@@ -150,6 +150,24 @@ TEST(Fill, OffsetsAreMonotoneFromZeroToTheTotal) {
   EXPECT_TRUE(empty_segment);
 }
 
+TEST(Fill, OffsetsOfARampHaveTheSameLengthsInAnyOrder) {
+  const Problem problem =
+      test::vector_problem(DType::kI64, InitOffsets{Expression{"48"}, Expression{"n - 1"}, true});
+  std::set<std::vector<double>> orders;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto cuts = values(problem, 5, seed);
+    std::vector<double> lengths;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) lengths.push_back(cuts[i + 1] - cuts[i]);
+    orders.insert(lengths);
+    std::sort(lengths.begin(), lengths.end());
+    EXPECT_EQ(lengths, (std::vector<double>{3, 9, 15, 21}));
+  }
+  EXPECT_GT(orders.size(), 5u);
+  const auto few = values(problem, 13, 4);  // 48 rows in 12 segments: the first of the ramp is empty
+  EXPECT_EQ(few.back(), 48);
+  EXPECT_NE(std::adjacent_find(few.begin(), few.end()), few.end());
+}
+
 TEST(Fill, OffsetsOfTheWrongLengthAreAnError) {
   const Problem problem = test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n"}});
   Bytes bytes(8 * 17);

@@ -32,6 +32,8 @@ struct Problem {
   std::string id;
   std::vector<Dims> sizes;
   std::function<Dims(const Dims&)> elements;
+  /// The values of its inputs of int32_t; without it all are threes.
+  std::function<std::vector<int32_t>(const Dims&)> integers = {};
 };
 
 const Problem kProblems[] = {
@@ -162,6 +164,18 @@ const Problem kProblems[] = {
      }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
+    {"varlen_attention",
+     {{150, 4, 64, 2, 3}, {60, 6, 64, 2, 11}, {129, 8, 128, 1, 1}},
+     [](const Dims& d) {
+       const int64_t q = d[0] * d[1] * d[2], k = d[0] * d[3] * d[2];
+       return Dims{q, k, k, d[4] + 1, q};
+     },
+     [](const Dims& d) {  // lengths in the ratio 1 : 3 : 5 ...
+       std::vector<int32_t> offsets;
+       for (int64_t i = 0; i <= d[4]; ++i)
+         offsets.push_back(static_cast<int32_t>(d[0] * i * i / (d[4] * d[4])));
+       return offsets;
+     }},
     {"vit_block",
      {{2, 33, 3, 32}, {1, 40, 1, 64}},
      [](const Dims& d) {
@@ -191,9 +205,10 @@ void* allocate(size_t bytes, int fill) {
 }
 
 /// The arguments of one launch, in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in
-/// every type but int32_t, whose inputs (counts) are threes; outputs and workspace are bytes of 0xff.
+/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
+  std::vector<int32_t> integers;
   void* workspace = nullptr;
   size_t tensor = 0, size = 0;
   std::vector<void*> owned;
@@ -214,8 +229,9 @@ struct Arguments {
       const size_t count = static_cast<size_t>(elements.at(tensor++));
       owned.push_back(allocate(count * sizeof(T), input ? 0x3c : 0xff));
       if (input && std::is_same_v<std::remove_const_t<T>, int32_t>) {
-        const std::vector<int32_t> threes(count, 3);
-        check(cudaMemcpy(owned.back(), threes.data(), count * sizeof(T), cudaMemcpyHostToDevice),
+        std::vector<int32_t> values = integers;
+        values.resize(count, 3);
+        check(cudaMemcpy(owned.back(), values.data(), count * sizeof(T), cudaMemcpyHostToDevice),
               "cudaMemcpy");
       }
       return static_cast<P>(owned.back());
@@ -249,7 +265,8 @@ size_t workspace_at(const Dims& d) {
 
 template <class... P>
 void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
-  Arguments arguments{dims, problem.elements(dims)};
+  Arguments arguments{dims, problem.elements(dims),
+                      problem.integers ? problem.integers(dims) : std::vector<int32_t>()};
   if (const size_t bytes = workspace_at(dims))
     arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
   std::tuple<P...> values{arguments.next<P>()...};  // in braces: evaluated from left to right

@@ -24,8 +24,19 @@ OracleFunction oracle_of(const std::string& id) {
   return reinterpret_cast<OracleFunction>(dlsym(library, "capstone_oracle"));
 }
 
-std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::mt19937_64& random) {
-  std::vector<float> values(static_cast<std::size_t>(elements));
+/// Cuts that fall anywhere, whatever lengths the problem wants.
+std::vector<float> draw(const InitOffsets& init, const Sizes& sizes, std::mt19937_64& random) {
+  std::uniform_int_distribution<std::int64_t> cut(0, init.total.evaluate_integer(sizes).value());
+  std::vector<float> cuts{0.0f, static_cast<float>(cut.max())};
+  for (std::int64_t i = 1; i < init.segments.evaluate_integer(sizes).value(); ++i)
+    cuts.push_back(static_cast<float>(cut(random)));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt19937_64& random) {
+  if (const auto* offsets = std::get_if<InitOffsets>(&parameter.init)) return draw(*offsets, sizes, random);
+  std::vector<float> values(static_cast<std::size_t>(elements_at(parameter, sizes).value()));
   if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
     std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
     for (float& value : values) value = static_cast<float>(integer(random));
@@ -65,7 +76,7 @@ OracleCase::OracleCase(const std::string& id, Sizes sizes, std::uint64_t seed) :
     if (parameter.is_scalar())
       tensors_.push_back({static_cast<float>(parameter.value->evaluate(sizes_).value())});
     else
-      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(), random));
+      tensors_.push_back(draw(parameter, sizes_, random));
   }
   judge();
 }

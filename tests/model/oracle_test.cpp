@@ -131,6 +131,23 @@ TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
   EXPECT_EQ(c.expected[64], full.expected[64]);
 }
 
+TEST(VarlenAttentionOracle, SequencesDoNotSeeEachOtherAndHeadsShareKeys) {
+  // Four heads on two heads of keys; three sequences, of which the second is empty: tokens 0, then 1 and 2.
+  OracleCase c("varlen_attention", {{"total", 3}, {"hq", 4}, {"d", 64}, {"hk", 2}, {"segments", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("cu_seqlens") = {0, 1, 1, 3};
+  for (int row = 0; row < 6; ++row) c.tensor("v")[row * 64] = static_cast<float>(1 << row);  // token, head
+  c.judge();
+  const auto first = [&](int token, int head) { return c.expected[(token * 4 + head) * 64]; };
+  EXPECT_EQ(first(0, 1), 1);
+  EXPECT_EQ(first(0, 2), 2);
+  EXPECT_EQ(first(1, 0), 4);  // not token 0's
+  EXPECT_EQ(first(1, 3), 8);
+  EXPECT_EQ(first(2, 1), (4 + 16) / 2.0);
+  EXPECT_EQ(first(2, 2), (8 + 32) / 2.0);
+  EXPECT_DOUBLE_EQ(c.scale[(2 * 4 + 1) * 64], std::hypot(2.0, 8.0));
+}
+
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
   c.for_each_input([](float) { return 0.0f; });

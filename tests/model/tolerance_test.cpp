@@ -372,6 +372,40 @@ TEST(ToleranceOfAttention, WeightsInHalfPassAndInBf16Fail) {
   }
 }
 
+/// Packed sequences with grouped heads: fp32 scores, weights rounded to so many bits, the result to bf16.
+std::vector<float> varlen_attention(OracleCase& c, int weight_bits) {
+  const auto total = c.size("total"), hq = c.size("hq"), d = c.size("d"), hk = c.size("hk");
+  const auto &q = c.tensor("q"), &k = c.tensor("k"), &v = c.tensor("v"), &offsets = c.tensor("cu_seqlens");
+  std::vector<float> o(q.size(), 0.0f), weight(static_cast<std::size_t>(total));
+  for (std::int64_t row = 0; row < total * hq; ++row) {
+    const std::int64_t token = row / hq, head = row % hq / (hq / hk);
+    const auto first = static_cast<std::int64_t>(
+        *(std::upper_bound(offsets.begin(), offsets.end(), static_cast<float>(token)) - 1));
+    float maximum = -INFINITY, sum = 0;
+    for (std::int64_t j = first; j <= token; ++j) {
+      float score = 0;
+      for (std::int64_t x = 0; x < d; ++x) score += q[row * d + x] * k[(j * hk + head) * d + x];
+      maximum = std::max(maximum, weight[j] = score / std::sqrt(static_cast<float>(d)));
+    }
+    for (std::int64_t j = first; j <= token; ++j) sum += weight[j] = std::exp(weight[j] - maximum);
+    for (std::int64_t j = first; j <= token; ++j)
+      for (std::int64_t x = 0; x < d; ++x)
+        o[row * d + x] += keep_bits(weight[j], weight_bits) / sum * v[(j * hk + head) * d + x];
+  }
+  for (float& value : o) value = keep_bits(value, 7);
+  return o;
+}
+
+TEST(ToleranceOfVarlenAttention, WeightsInBf16PassAndOperandsInFp8Fail) {
+  const Sizes sizes = {{"total", 200}, {"hq", 4}, {"d", 64}, {"hk", 2}, {"segments", 3}};
+  OracleCase c("varlen_attention", sizes, 21);
+  EXPECT_LT(c.badness(varlen_attention(c, 7)), 0.67);
+  EXPECT_GT(c.badness(varlen_attention(c, 3)), 1);
+  for (const char* name : {"q", "k", "v"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(varlen_attention(c, 22)), 2) << "operands in fp8";
+}
+
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
