@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const e4m3* __restrict__ a, con
 #pragma unroll
     for (int i = 0; i < kWarpM / 16; ++i) {
       float part[kWarpN / 8][4] = {};
-#pragma unroll
+#pragma unroll 1
       for (int depth = 0; depth < kDepth; depth += 32) {
         const int at = my_row + i * 16 + far;
         const uint32_t left[4] = {word(a_tile, at, depth), word(a_tile, at + 8, depth), word(a_tile, at, depth + 16),

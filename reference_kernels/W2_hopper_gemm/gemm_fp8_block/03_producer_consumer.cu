@@ -91,14 +91,15 @@ __device__ void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligne
 /// The scales of one step: those of a thread's two rows, and that of the tile's columns.
 struct Scales {
   const float *a[2], *b;
-  float now[2];
+  float of_a[2], of_b;
   /// @param row  the first of the thread's rows; beyond the last one, it reads the last one
   __device__ Scales(const float* sfa, const float* sfb, int row, int column, int m, int blocks) {
     for (int half = 0; half < 2; ++half) a[half] = sfa + static_cast<int64_t>(min(row + half * 8, m - 1)) * blocks;
     b = sfb + static_cast<int64_t>(column / kDepth) * blocks;
   }
   __device__ void fetch(int step) {
-    for (int half = 0; half < 2; ++half) now[half] = a[half][step] * b[step];
+    for (int half = 0; half < 2; ++half) of_a[half] = a[half][step];
+    of_b = b[step];
   }
 };
 /// sum += part * scale: a thread holds pairs, in turn of either of its rows.
@@ -111,7 +112,8 @@ __device__ void store(bf16* c, const float (&sum)[64], int row, int column, int 
 #pragma unroll
   for (int i = 0; i < 64; i += 2) {
     const int at = row + i / 2 % 2 * 8, to = column + i / 4 * 8 + threadIdx.x % 4 * 2;
-    if (at < m && to < n) *reinterpret_cast<__nv_bfloat162*>(c + static_cast<int64_t>(at) * n + to) = __floats2bfloat162_rn(sum[i], sum[i + 1]);
+    if (at < m && to < n)
+      *reinterpret_cast<__nv_bfloat162*>(c + static_cast<int64_t>(at) * n + to) = __floats2bfloat162_rn(sum[i], sum[i + 1]);
   }
 }
 
@@ -166,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int i = 0; i < kDepth / 32; ++i)  // 32 of k are 32 bytes
         multiply(part, matrix(a_tile(stage) + consumer * 64 * kDepth + i * 32), matrix(b_tile(stage) + i * 32), i > 0);
       commit();
-      const float scale[2] = {scales.now[0], scales.now[1]};
+      const float scale[2] = {scales.of_a[0] * scales.of_b, scales.of_a[1] * scales.of_b};
       if (block + 1 < blocks) scales.fetch(block + 1);
       wait_for_products();
       if (me == 0) arrive(empty + stage);  // for all four warps: their products are one
