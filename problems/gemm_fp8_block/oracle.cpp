@@ -1,5 +1,5 @@
-// c[i, j] = sum_p a[i, p] * sfa[i, p / 128] * b[j, p] * sfb[j / 128, p / 128] of e4m3 operands and fp32 scales, in
-// float64; unrounded.
+// c[i, j] = sum_p a[i, p] * sfa[i, p / 128] * b[j, p] * sfb[j / 128, p / 128] of e4m3 operands and fp32
+// scales, in float64; unrounded.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ const std::array<double, 256> kValues = values_of_codes();
 
 }  // namespace
 
-/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up to.
+/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up
+/// to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const auto* a = static_cast<const std::uint8_t*>(c->parameters[0].data);

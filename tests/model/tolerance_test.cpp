@@ -180,8 +180,8 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
 }
 
-/// A product of fp8 matrices with block scales, whose sums of 128 products are rounded to `part_bits` and added
-/// in `sum_bits`, and whose result is rounded to bf16.
+/// A product of fp8 matrices with block scales, whose sums of 128 products are rounded to `part_bits` and
+/// added in `sum_bits`, and whose result is rounded to bf16.
 std::vector<float> gemm_fp8_block(OracleCase& c, int part_bits, int sum_bits) {
   const auto m = c.size("m"), k = c.size("k"), n = c.size("n"), blocks = (k + 127) / 128;
   const auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
