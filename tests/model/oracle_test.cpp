@@ -103,6 +103,22 @@ TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
   EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
 }
 
+TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
+  OracleCase c("gemm_fp8_block", {{"m", 2}, {"k", 144}, {"n", 136}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("sfa") = {2, 3, 5, 7};      // two rows of two
+  c.tensor("sfb") = {11, 13, 17, 19};  // columns 0 to 127, and the rest
+  auto &a = c.tensor("a"), &b = c.tensor("b");
+  a[144 + 127] = 1.5f, a[144 + 128] = -448;  // row 1, on both sides of the border
+  b[127] = 0.5f, b[128] = 1;                 // column 0
+  b[130 * 144 + 127] = 1, b[130 * 144 + 128] = 0x1p-9f;
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_EQ(c.expected[136], 1.5 * 5 * 0.5 * 11 - 448.0 * 7 * 13);
+  EXPECT_EQ(c.expected[136 + 130], 1.5 * 5 * 17 - 448.0 * 0x1p-9 * 7 * 19);
+  EXPECT_DOUBLE_EQ(c.scale[136], std::hypot(1.5 * 5 * 0.5 * 11, 448.0 * 7 * 13));
+}
+
 /// h 1, n 2, d 64 with scores 1 and 0 for either query, and values 1 and 5 in the first column.
 OracleCase two_keys(const char* id) {
   OracleCase c(id, {{"h", 1}, {"n", 2}, {"d", 64}}, 1);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -177,6 +178,36 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   OracleCase c("gemm_bf16", {{"m", 64}, {"k", 128}, {"n", 64}}, 17);
   c.for_each_input([](float v) { return keep_bits(v, 3); });
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
+}
+
+/// A product of fp8 matrices with block scales, whose sums of 128 products are rounded to `part_bits` and
+/// added in `sum_bits`, and whose result is rounded to bf16.
+std::vector<float> gemm_fp8_block(OracleCase& c, int part_bits, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n"), blocks = (k + 127) / 128;
+  const auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  const auto rounded = [](float value, int bits) { return bits < 23 ? keep_bits(value, bits) : value; };
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        float part = 0;
+        for (std::int64_t p = block * 128; p < std::min(k, block * 128 + 128); ++p)
+          part = rounded(part + a[i * k + p] * b[j * k + p], part_bits);
+        sum = rounded(sum + part * sfa[i * blocks + block] * sfb[j / 128 * blocks + block], sum_bits);
+      }
+      out.push_back(keep_bits(sum, 7));
+    }
+  return out;
+}
+
+TEST(ToleranceOfGemmFp8Block, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) {
+  OracleCase c("gemm_fp8_block", {{"m", 32}, {"k", 2048}, {"n", 64}}, 18);
+  EXPECT_LT(c.badness(gemm_fp8_block(c, 23, 23)), 0.67);
+  EXPECT_LT(c.badness(gemm_fp8_block(c, 13, 23)), 0.67);  // as a tensor core of Hopper adds
+  EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 7)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 1); });
+  EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 23)), 3);
 }
 
 /// A matrix of bf16 times a vector, with sums rounded to `sum_bits`, and results to bf16.
