@@ -129,6 +129,15 @@ std::string ladder_origin(const Ladder& ladder) {
   return text;
 }
 
+std::string over_sizes_text(const std::vector<Ladder>& ladders, const Terminal& t) {
+  const auto means = over_sizes(ladders);
+  if (means.empty()) return {};
+  Table table({"problem", "rung", "sizes", "of the library"});
+  for (const OverSizes& mean : means)
+    table.row({mean.problem, mean.rung, std::to_string(mean.sizes), percent(100 * mean.of_library)});
+  return t.paint(Tone::kBold, "Geometric mean over the sizes") + "\n" + table.text(t);
+}
+
 std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) {
   const auto any = [&](auto holds) { return std::any_of(ladder.steps.begin(), ladder.steps.end(), holds); };
   std::string text =

@@ -107,6 +107,15 @@ struct Ladder {
   std::string key() const;
 };
 
+/// How a rung compares with the library over the sizes of several ladders.
+struct OverSizes {
+  std::string problem, rung;
+  int sizes = 0;          ///< at which it has a time
+  double of_library = 0;  ///< geometric mean of the library's time divided by the rung's
+};
+/// One entry for each rung that has a time at more than one size, in the order of the ladders.
+std::vector<OverSizes> over_sizes(const std::vector<Ladder>& ladders);
+
 /// Judges all rungs in one interleaved run. On the emulated backend, rungs that pass are explained instead of
 /// timed.
 /// @error a fault of the machine.
