@@ -24,10 +24,15 @@ double value_of(std::uint16_t bits) {
 struct Case {
   const std::uint16_t *q, *k, *v;
   const std::int32_t *table, *lengths;
-  std::int64_t hq, d, max_pages, page, hk;
+  std::int64_t b, hq, d, max_pages, page, hk;
 
   explicit Case(const CapstoneCase* c)
-      : hq(c->sizes[1]), d(c->sizes[2]), max_pages(c->sizes[3]), page(c->sizes[4]), hk(c->sizes[5]) {
+      : b(c->sizes[0]),
+        hq(c->sizes[1]),
+        d(c->sizes[2]),
+        max_pages(c->sizes[3]),
+        page(c->sizes[4]),
+        hk(c->sizes[5]) {
     const auto data = [c](Slot slot) { return c->parameters[slot].data; };
     q = static_cast<const std::uint16_t*>(data(kQ));
     k = static_cast<const std::uint16_t*>(data(kK));
@@ -35,10 +40,15 @@ struct Case {
     table = static_cast<const std::int32_t*>(data(kTable));
     lengths = static_cast<const std::int32_t*>(data(kLengths));
   }
-  /// Where a token's vector begins, in either cache.
+  /// Where a token's vector begins, in either cache. A table and lengths that were made for other sizes
+  /// lead to some token of the cache.
   std::int64_t place(std::int64_t sequence, std::int64_t token, std::int64_t head) const {
-    const std::int64_t row = std::int64_t{table[sequence * max_pages + token / page]} * page + token % page;
-    return (row * hk + head) * d;
+    const std::int64_t number =
+        std::clamp<std::int64_t>(table[sequence * max_pages + token / page], 0, b * max_pages - 1);
+    return ((number * page + token % page) * hk + head) * d;
+  }
+  std::int64_t length(std::int64_t sequence) const {
+    return std::clamp<std::int64_t>(lengths[sequence], 0, max_pages * page);
   }
 };
 
@@ -52,7 +62,7 @@ void compute_weights(const Case& c, std::int64_t row, Query& query) {
   const std::int64_t sequence = row / c.hq, head = row % c.hq / (c.hq / c.hk);
   query.row = row;
   query.vector.resize(static_cast<std::size_t>(c.d));
-  query.weight.resize(static_cast<std::size_t>(c.lengths[sequence]));
+  query.weight.resize(static_cast<std::size_t>(c.length(sequence)));
   if (query.weight.empty()) return;
   for (std::int64_t x = 0; x < c.d; ++x)
     query.vector[static_cast<std::size_t>(x)] = value_of(c.q[row * c.d + x]);
