@@ -24,8 +24,17 @@ OracleFunction oracle_of(const std::string& id) {
   return reinterpret_cast<OracleFunction>(dlsym(library, "capstone_oracle"));
 }
 
-std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::mt19937_64& random) {
+/// Where a problem has pages, the oracle must not read what no sequence uses; here that is a number, too.
+std::vector<float> draw(const Parameter& parameter, std::int64_t elements, const Sizes& sizes,
+                        std::mt19937_64& random) {
   std::vector<float> values(static_cast<std::size_t>(elements));
+  if (const auto* lengths = std::get_if<InitLengths>(&parameter.init)) {
+    const double low = lengths->low.evaluate(sizes).value(), high = lengths->high.evaluate(sizes).value();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(
+          std::round(low + (high - low) * static_cast<double>(i) / std::max<double>(1, values.size() - 1)));
+    return values;
+  }
   if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
     std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
     for (float& value : values) value = static_cast<float>(integer(random));
@@ -36,7 +45,9 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
     return values;
   }
-  if (std::holds_alternative<InitPermutation>(parameter.init)) {
+  const auto* generator = std::get_if<InitGenerator>(&parameter.init);
+  if (std::holds_alternative<InitPermutation>(parameter.init) ||
+      (generator && generator->name == "page_table")) {
     std::iota(values.begin(), values.end(), 0.0f);
     std::shuffle(values.begin(), values.end(), random);
     return values;
@@ -47,7 +58,8 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
     return values;
   }
-  const auto& init = std::get<InitNormal>(parameter.init);
+  const auto init =
+      std::holds_alternative<InitPages>(parameter.init) ? InitNormal{} : std::get<InitNormal>(parameter.init);
   std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
   for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));
   return values;
@@ -65,7 +77,7 @@ OracleCase::OracleCase(const std::string& id, Sizes sizes, std::uint64_t seed) :
     if (parameter.is_scalar())
       tensors_.push_back({static_cast<float>(parameter.value->evaluate(sizes_).value())});
     else
-      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(), random));
+      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(), sizes_, random));
   }
   judge();
 }

@@ -131,6 +131,27 @@ TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
   EXPECT_EQ(c.expected[64], full.expected[64]);
 }
 
+/// Two sequences of two pages of two tokens: none, and three, in pages 3 and 0. Two heads of q for one of k.
+TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
+  OracleCase c("paged_decode", {{"b", 2}, {"hq", 2}, {"d", 64}, {"max_pages", 2}, {"page", 2}, {"hk", 1}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("page_table") = {1, 2, 3, 0};
+  c.tensor("lengths") = {0, 3};
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* name : {"k_cache", "v_cache"})
+    for (const int slot : {1, 2, 3, 4, 5}) std::fill_n(c.tensor(name).begin() + slot * 64, 64, nan);
+  c.tensor("q")[3 * 64] = 8;        // the second head; divided by the root of 64
+  c.tensor("k_cache")[7 * 64] = 1;  // its second token
+  c.tensor("v_cache")[6 * 64] = 1, c.tensor("v_cache")[7 * 64] = 5;  // the first and the second
+  c.tensor("v_cache")[0] = 9;                                        // the third
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_EQ(c.expected[64], 0);
+  EXPECT_NEAR(c.expected[2 * 64], 5, 1e-14) << "no score: the mean";
+  EXPECT_NEAR(c.expected[3 * 64], (10 + 5 * std::exp(1.0)) / (2 + std::exp(1.0)), 1e-14);
+  EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
+}
+
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
   c.for_each_input([](float) { return 0.0f; });
