@@ -82,16 +82,17 @@ void compute_weights(const Case& c, std::int64_t row, Query& query) {
 }  // namespace
 
 /// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and
-/// values add up to.
+/// values add up to; at least the smallest normal number.
 extern "C" void capstone_oracle(const CapstoneCase* given, int, const std::int64_t* indices,
                                 std::int64_t count, double* value, double* scale) {
   const Case c(given);
+  constexpr double kSmallestNormal = 0x1p-126;
   Query query;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = indices[i] / c.d, x = indices[i] % c.d;
     if (row != query.row) compute_weights(c, row, query);
     const std::int64_t sequence = row / c.hq, head = row % c.hq / (c.hq / c.hk);
-    double sum = 0, squares = 0;
+    double sum = 0, squares = kSmallestNormal * kSmallestNormal;
     for (std::size_t j = 0; j < query.weight.size(); ++j) {
       const double term =
           query.weight[j] * value_of(c.v[c.place(sequence, static_cast<std::int64_t>(j), head) + x]);
