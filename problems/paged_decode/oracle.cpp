@@ -24,10 +24,15 @@ double value_of(std::uint16_t bits) {
 struct Case {
   const std::uint16_t *q, *k, *v;
   const std::int32_t *table, *lengths;
-  std::int64_t hq, d, max_pages, page, hk;
+  std::int64_t b, hq, d, max_pages, page, hk;
 
   explicit Case(const CapstoneCase* c)
-      : hq(c->sizes[1]), d(c->sizes[2]), max_pages(c->sizes[3]), page(c->sizes[4]), hk(c->sizes[5]) {
+      : b(c->sizes[0]),
+        hq(c->sizes[1]),
+        d(c->sizes[2]),
+        max_pages(c->sizes[3]),
+        page(c->sizes[4]),
+        hk(c->sizes[5]) {
     const auto data = [c](Slot slot) { return c->parameters[slot].data; };
     q = static_cast<const std::uint16_t*>(data(kQ));
     k = static_cast<const std::uint16_t*>(data(kK));
@@ -35,10 +40,15 @@ struct Case {
     table = static_cast<const std::int32_t*>(data(kTable));
     lengths = static_cast<const std::int32_t*>(data(kLengths));
   }
-  /// Where a token's vector begins, in either cache.
+  /// Where a token's vector begins, in either cache. A table and lengths that were made for other sizes
+  /// lead to some token of the cache.
   std::int64_t place(std::int64_t sequence, std::int64_t token, std::int64_t head) const {
-    const std::int64_t row = std::int64_t{table[sequence * max_pages + token / page]} * page + token % page;
-    return (row * hk + head) * d;
+    const std::int64_t number =
+        std::clamp<std::int64_t>(table[sequence * max_pages + token / page], 0, b * max_pages - 1);
+    return ((number * page + token % page) * hk + head) * d;
+  }
+  std::int64_t length(std::int64_t sequence) const {
+    return std::clamp<std::int64_t>(lengths[sequence], 0, max_pages * page);
   }
 };
 
@@ -52,7 +62,7 @@ void compute_weights(const Case& c, std::int64_t row, Query& query) {
   const std::int64_t sequence = row / c.hq, head = row % c.hq / (c.hq / c.hk);
   query.row = row;
   query.vector.resize(static_cast<std::size_t>(c.d));
-  query.weight.resize(static_cast<std::size_t>(c.lengths[sequence]));
+  query.weight.resize(static_cast<std::size_t>(c.length(sequence)));
   if (query.weight.empty()) return;
   for (std::int64_t x = 0; x < c.d; ++x)
     query.vector[static_cast<std::size_t>(x)] = value_of(c.q[row * c.d + x]);
@@ -72,16 +82,17 @@ void compute_weights(const Case& c, std::int64_t row, Query& query) {
 }  // namespace
 
 /// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and
-/// values add up to.
+/// values add up to; at least the smallest normal number.
 extern "C" void capstone_oracle(const CapstoneCase* given, int, const std::int64_t* indices,
                                 std::int64_t count, double* value, double* scale) {
   const Case c(given);
+  constexpr double kSmallestNormal = 0x1p-126;
   Query query;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = indices[i] / c.d, x = indices[i] % c.d;
     if (row != query.row) compute_weights(c, row, query);
     const std::int64_t sequence = row / c.hq, head = row % c.hq / (c.hq / c.hk);
-    double sum = 0, squares = 0;
+    double sum = 0, squares = kSmallestNormal * kSmallestNormal;
     for (std::size_t j = 0; j < query.weight.size(); ++j) {
       const double term =
           query.weight[j] * value_of(c.v[c.place(sequence, static_cast<std::int64_t>(j), head) + x]);

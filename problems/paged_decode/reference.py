@@ -1,5 +1,7 @@
 """Attention of one new token over a paged KV cache: the specification, as PyTorch runs it eagerly."""
 
+import math
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -12,18 +14,38 @@ page = 16
 hk = 8
 
 
+def gathered(k_cache, v_cache, page_table, lengths):
+    """Keys and values of each sequence, [b, hk, most tokens, d], with zeros behind the last, and where a token is."""
+    table = page_table.long()
+    k, v = (cache[table].flatten(1, 2) for cache in (k_cache, v_cache))
+    there = torch.arange(k.shape[1], device=k.device) < lengths[:, None]
+    # What no sequence uses is NaN, and a mask adds to it or multiplies it by zero.
+    unused = ~there[:, :, None, None]
+    k, v = (x.masked_fill(unused, 0).transpose(1, 2) for x in (k, v))
+    return k, v, there
+
+
 class Model(nn.Module):
     """o = softmax(q k^T / sqrt(d)) v over the tokens of each sequence; zeros where there is none."""
 
     def forward(self, q, k_cache, v_cache, page_table, lengths):
-        sequences, heads, width = q.shape
-        table = page_table.long()
-        k, v = (cache[table].flatten(1, 2) for cache in (k_cache, v_cache))
-        there = torch.arange(k.shape[1], device=q.device) < lengths[:, None]
-        # What no sequence uses is NaN, and a mask adds to it or multiplies it by zero.
-        unused = ~there[:, :, None, None]
-        k, v = (x.masked_fill(unused, 0).transpose(1, 2) for x in (k, v))
-        # The heads of q that share a head of k are its queries.
+        sequences, _, width = q.shape
+        k, v, there = gathered(k_cache, v_cache, page_table, lengths)
+        # The heads of q that share a head of k are its queries. Scores and weights are fp32, as in fused kernels.
+        wide = torch.promote_types(q.dtype, torch.float32)
+        queries = q.view(sequences, k.shape[1], -1, width).to(wide)
+        scores = torch.matmul(queries, k.to(wide).transpose(2, 3)) / math.sqrt(width)
+        weights = torch.softmax(scores.masked_fill(~there[:, None, None], float("-inf")), dim=-1)
+        o = torch.matmul(weights, v.to(wide)).to(q.dtype)
+        return o.reshape(q.shape).masked_fill((lengths == 0)[:, None, None], 0)
+
+
+class Sdpa(nn.Module):
+    """The same by PyTorch's fused attention, on a gathered copy of the pages."""
+
+    def forward(self, q, k_cache, v_cache, page_table, lengths):
+        sequences, _, width = q.shape
+        k, v, there = gathered(k_cache, v_cache, page_table, lengths)
         queries = q.view(sequences, k.shape[1], -1, width)
         o = F.scaled_dot_product_attention(queries, k, v, attn_mask=there[:, None, None])
         return o.reshape(q.shape).masked_fill((lengths == 0)[:, None, None], 0)

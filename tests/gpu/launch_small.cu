@@ -116,6 +116,12 @@ const Problem kProblems[] = {
     {"matmul_swish_sum_groupnorm",
      {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
+    {"paged_decode",
+     {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},
+     [](const Dims& d) {
+       const int64_t q = d[0] * d[1] * d[2], cache = d[0] * d[3] * d[4] * d[5] * d[2];
+       return Dims{q, cache, cache, d[0] * d[3], d[0], q};
+     }},
     {"rgb_to_gray",
      {{7, 13}, {121, 333}},
      [](const Dims& d) {
@@ -265,6 +271,8 @@ size_t workspace_at(const Dims& d) {
       return workspace_for(d[0], d[1], d[2], d[3]);
     case 5:
       return workspace_for(d[0], d[1], d[2], d[3], d[4]);
+    case 6:
+      return workspace_for(d[0], d[1], d[2], d[3], d[4], d[5]);
   }
   die("a problem with " + std::to_string(d.size()) + " sizes");
 }

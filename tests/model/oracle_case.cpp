@@ -34,9 +34,17 @@ std::vector<float> draw(const InitOffsets& init, const Sizes& sizes, std::mt1993
   return cuts;
 }
 
+/// Where a problem has pages, the oracle must not read what no sequence uses; here that is a number, too.
 std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt19937_64& random) {
   if (const auto* offsets = std::get_if<InitOffsets>(&parameter.init)) return draw(*offsets, sizes, random);
   std::vector<float> values(static_cast<std::size_t>(elements_at(parameter, sizes).value()));
+  if (const auto* lengths = std::get_if<InitLengths>(&parameter.init)) {
+    const double low = lengths->low.evaluate(sizes).value(), high = lengths->high.evaluate(sizes).value();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(
+          std::round(low + (high - low) * static_cast<double>(i) / std::max<double>(1, values.size() - 1)));
+    return values;
+  }
   if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
     std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
     for (float& value : values) value = static_cast<float>(integer(random));
@@ -47,7 +55,9 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
     return values;
   }
-  if (std::holds_alternative<InitPermutation>(parameter.init)) {
+  const auto* generator = std::get_if<InitGenerator>(&parameter.init);
+  if (std::holds_alternative<InitPermutation>(parameter.init) ||
+      (generator && generator->name == "page_table")) {
     std::iota(values.begin(), values.end(), 0.0f);
     std::shuffle(values.begin(), values.end(), random);
     return values;
@@ -58,7 +68,8 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
     return values;
   }
-  const auto& init = std::get<InitNormal>(parameter.init);
+  const auto init =
+      std::holds_alternative<InitPages>(parameter.init) ? InitNormal{} : std::get<InitNormal>(parameter.init);
   std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
   for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));
   return values;

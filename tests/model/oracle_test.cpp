@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <numeric>
 
 #include "tests/model/oracle_case.h"
@@ -162,6 +163,27 @@ TEST(VarlenAttentionOracle, SequencesDoNotSeeEachOtherAndHeadsShareKeys) {
   EXPECT_EQ(first(2, 1), (4 + 16) / 2.0);
   EXPECT_EQ(first(2, 2), (8 + 32) / 2.0);
   EXPECT_DOUBLE_EQ(c.scale[(2 * 4 + 1) * 64], std::hypot(2.0, 8.0));
+}
+
+/// Two sequences of two pages of two tokens: none, and three, in pages 3 and 0. Two heads of q for one of k.
+TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
+  OracleCase c("paged_decode", {{"b", 2}, {"hq", 2}, {"d", 64}, {"max_pages", 2}, {"page", 2}, {"hk", 1}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("page_table") = {1, 2, 3, 0};
+  c.tensor("lengths") = {0, 3};
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* name : {"k_cache", "v_cache"})
+    for (const int slot : {1, 2, 3, 4, 5}) std::fill_n(c.tensor(name).begin() + slot * 64, 64, nan);
+  c.tensor("q")[3 * 64] = 8;        // the second head; divided by the root of 64
+  c.tensor("k_cache")[7 * 64] = 1;  // its second token
+  c.tensor("v_cache")[6 * 64] = 1, c.tensor("v_cache")[7 * 64] = 5;  // the first and the second
+  c.tensor("v_cache")[0] = 9;                                        // the third
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_EQ(c.expected[64], 0);
+  EXPECT_NEAR(c.expected[2 * 64], 5, 1e-14) << "no score: the mean";
+  EXPECT_NEAR(c.expected[3 * 64], (10 + 5 * std::exp(1.0)) / (2 + std::exp(1.0)), 1e-14);
+  EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {

@@ -1,7 +1,7 @@
 // Rung 3: 16 bytes a load, several tokens at once, the next pages asked for in advance.
 //
-// Changed     rung 2, but 16 (d 128) or 8 lanes own a token, with eight numbers each. A lane asks for two
-//             keys and two values before it uses one, and for the pages of its next two tokens before that.
+// Changed     rung 2, but 16 (d 128) or 8 lanes own a token, with eight numbers each. A lane asks for four
+//             keys and four values before it uses one, and for the pages of its next four before that.
 //             The result shrinks only where a maximum has grown.
 // Why         in rung 2 a warp has one token on its way, asks for it two bytes at a time, and waits for its
 //             page before.
@@ -22,7 +22,7 @@
 #include <cstdint>
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kSteps = 2;  // tokens that a lane asks for at once
+constexpr int kSteps = 4;  // tokens that a lane asks for at once
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Problem {

@@ -24,7 +24,7 @@
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kPiece = 512;  // tokens
-constexpr int kSteps = 2;    // tokens that a lane asks for at once
+constexpr int kSteps = 4;    // tokens that a lane asks for at once
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Problem {

@@ -9,7 +9,7 @@
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
-// Launch      <<<(blocks that fit at once, groups of 8 heads of k), 288>>>, then <<<(hq, b), 256>>>.
+// Launch      <<<(blocks that fit at once, groups of 8 heads of k), 288>>>, then <<<(hq, b), 512>>>.
 // Resources   up to 128 registers; 198 KB of shared memory and 4 bytes for a sequence, one block per
 //             multiprocessor; workspace: two pieces a block.
 // Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and 8 (d + 1) for a piece and head of q.
@@ -30,7 +30,7 @@ constexpr int kTokens = 16;  // of a tile
 constexpr int kStages = 3;   // tiles on their way
 constexpr int kHeads = 8;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
-constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
+constexpr int kMergeThreads = 512, kMergeWarps = kMergeThreads / 32;
 
 struct Problem {
   const __nv_bfloat16 *q, *k, *v;
@@ -119,13 +119,15 @@ __device__ float power_of_two(float x) {
 }
 
 // ---- shares -----------------------------------------------------------------------------------------------
-/// The tiles of all sequences in one row; a block's share of them.
-__device__ int first_tile(int tiles, int block) {
-  return static_cast<int>(int64_t{tiles} * block / gridDim.x);
+/// The tiles of all sequences in one row; a block's share of them. No share is empty: of more blocks than
+/// tiles, only as many take part as there are tiles.
+__device__ int sharers(int tiles, int blocks) { return min(tiles, blocks); }
+__device__ int first_tile(int tiles, int block, int sharers) {
+  return static_cast<int>(int64_t{tiles} * block / sharers);
 }
 /// Which block a tile belongs to.
-__device__ int block_of(int tile, int tiles, int blocks) {
-  return static_cast<int>(((int64_t{tile} + 1) * blocks - 1) / tiles);
+__device__ int block_of(int tile, int tiles, int sharers) {
+  return static_cast<int>(((int64_t{tile} + 1) * sharers - 1) / tiles);
 }
 __device__ int tiles_of(int length) { return (length + kTokens - 1) / kTokens; }
 
@@ -318,9 +320,9 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
   }
   if (threadIdx.x / 32 == kHeads) add_up_tiles(starts, p.lengths, p.b);
   __syncthreads();
-  const int tiles = starts[p.b], begin = first_tile(tiles, blockIdx.x),
-            end = first_tile(tiles, blockIdx.x + 1);
-  if (begin >= end) return;
+  const int tiles = starts[p.b], blocks = sharers(tiles, gridDim.x), block = blockIdx.x;
+  if (block >= blocks) return;
+  const int begin = first_tile(tiles, block, blocks), end = first_tile(tiles, block + 1, blocks);
   if (threadIdx.x / 32 == kHeads)
     produce<kDim>(p, shared, bars, starts, begin, end);
   else
@@ -329,49 +331,47 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
 
 /// A block for a sequence and a head of q: the weighted mean of the pieces, or zeros where there is no token.
 template <int kDim>
-__global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int blocks) {
+__global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int most_blocks) {
   extern __shared__ int starts[];
-  __shared__ float tops[kMergeWarps], sums[kMergeWarps], parts[kMergeWarps][kDim];
+  __shared__ float sums[kMergeWarps], parts[kMergeWarps][kDim];
   const int h = blockIdx.x, s = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp == 0) add_up_tiles(starts, p.lengths, p.b);
   __syncthreads();
-  const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1];
+  const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], blocks = sharers(tiles, most_blocks);
   const int first = begin < end ? block_of(begin, tiles, blocks) : 0;
-  const int last = begin < end ? block_of(end - 1, tiles, blocks) : 0;
+  const int pieces = begin < end ? block_of(end - 1, tiles, blocks) - first + 1 : 0;
   wait_for_kernel_in_front();
   __nv_bfloat16* const to = p.o + (int64_t{s} * p.hq + h) * kDim;
-  if (begin == end && threadIdx.x < kDim) to[threadIdx.x] = __float2bfloat16(0.0f);
-  if (first == last) return;  // the block has written the result itself
-  constexpr int kWide = kDim / 32;
-  float top = -INFINITY, sum = 0, mine[kWide] = {};
-  const bool shared_first =
-      static_cast<int>(int64_t{tiles} * first / blocks) < begin;  // it has a piece in front
-#pragma unroll 4
-  for (int x = first + warp; x <= last; x += kMergeWarps) {
-    const int64_t place = (int64_t{2} * x + (x == first && shared_first)) * p.hq + h;
-    const float weight = p.weights[place];
-    float value[kWide];
+  if (pieces == 0 && threadIdx.x < kDim) to[threadIdx.x] = __float2bfloat16(0.0f);
+  if (pieces <= 1) return;  // the block has written the result itself
+
+  // In the first block another sequence may lie in front.
+  const bool second = pieces > 0 && first_tile(tiles, first, blocks) < begin;
+  const auto place_of = [&](int i) { return (int64_t{2} * (first + i) + (i == 0 && second)) * p.hq + h; };
+  float top = -INFINITY;
+  for (int i = lane; i < pieces; i += 32) top = fmaxf(top, p.weights[place_of(i)]);
 #pragma unroll
-    for (int i = 0; i < kWide; ++i) value[i] = p.pieces[place * kDim + lane * kWide + i];
-    const float next = fmaxf(top, weight), shrink = power_of_two(top - next),
-                grow = power_of_two(weight - next);
-    top = next;
-    sum = sum * shrink + grow;
+  for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
+  struct alignas(kDim / 8) Part {
+    float x[kDim / 32];
+  } mine{};
+  float sum = 0;
+#pragma unroll 8  // loads that do not wait for one another
+  for (int i = warp; i < pieces; i += kMergeWarps) {
+    const float weight = power_of_two(p.weights[place_of(i)] - top);
+    const Part piece = reinterpret_cast<const Part*>(p.pieces + place_of(i) * kDim)[lane];
+    sum += weight;
 #pragma unroll
-    for (int i = 0; i < kWide; ++i) mine[i] = mine[i] * shrink + value[i] * grow;
+    for (int x = 0; x < kDim / 32; ++x) mine.x[x] += weight * piece.x[x];
   }
-  if (lane == 0) tops[warp] = top, sums[warp] = sum;
+  if (lane == 0) sums[warp] = sum;
 #pragma unroll
-  for (int i = 0; i < kWide; ++i) parts[warp][lane * kWide + i] = mine[i];
+  for (int x = 0; x < kDim / 32; ++x) parts[warp][lane * (kDim / 32) + x] = mine.x[x];
   __syncthreads();
   if (threadIdx.x >= kDim) return;
-  float highest = -INFINITY, total = 0, value = 0;
-  for (int w = 0; w < kMergeWarps; ++w) highest = fmaxf(highest, tops[w]);
-  for (int w = 0; w < kMergeWarps; ++w) {
-    const float grow = power_of_two(tops[w] - highest);
-    total += sums[w] * grow;
-    value += parts[w][threadIdx.x] * grow;
-  }
+  float total = 0, value = 0;
+#pragma unroll
+  for (int w = 0; w < kMergeWarps; ++w) total += sums[w], value += parts[w][threadIdx.x];
   to[threadIdx.x] = __float2bfloat16(value / total);
 }
 
