@@ -104,7 +104,7 @@ TEST_F(Demos, ServingTakesAnAttentionKernelAndSaysWhenItIsWrong) {
 #include <cstdint>
 extern "C" void launch(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bfloat16*, const int32_t*,
                        const int32_t*, __nv_bfloat16* o, int64_t b, int64_t hq, int64_t d, int64_t, int64_t,
-                       int64_t, int64_t, void*, cudaStream_t stream) {
+                       int64_t, void*, cudaStream_t stream) {
   cudaMemsetAsync(o, 0, b * hq * d * sizeof(__nv_bfloat16), stream);
 })");
   Outcome shown = capstone({"demo", "serving", "--kernel", "attention=zeros.cu", "--record", "run.json"},

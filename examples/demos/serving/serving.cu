@@ -26,10 +26,10 @@
 using bf16 = __nv_bfloat16;
 
 extern "C" void launch(const bf16* q, const bf16* k_cache, const bf16* v_cache, const int32_t* page_table,
-                       const int32_t* lengths, bf16* o, int64_t b, int64_t hq, int64_t d, int64_t pages,
-                       int64_t page, int64_t hk, int64_t max_pages, void* workspace, cudaStream_t stream);
-extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t pages, int64_t page, int64_t hk,
-                                  int64_t max_pages) __attribute__((weak));
+                       const int32_t* lengths, bf16* o, int64_t b, int64_t hq, int64_t d, int64_t max_pages,
+                       int64_t page, int64_t hk, void* workspace, cudaStream_t stream);
+extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t d, int64_t max_pages, int64_t page,
+                                  int64_t hk) __attribute__((weak));
 
 namespace {
 
@@ -321,7 +321,7 @@ Server::Server(const Model& model) : m(model) {
   size_t bytes = 0;
   if (workspace_bytes)
     for (int b = 1; b <= r; ++b)
-      bytes = std::max(bytes, workspace_bytes(b, m.hq, m.d, m.pages, kPage, m.hk, m.max_pages));
+      bytes = std::max(bytes, workspace_bytes(b, m.hq, m.d, m.max_pages, kPage, m.hk));
   if (bytes > 0) CHECK(cudaMalloc(&workspace, bytes));
   CHECK(cudaStreamSynchronize(stream));
 }
@@ -352,8 +352,8 @@ void Server::step(const std::vector<Row>& batch, int sampled, bool timed, bool c
     phase(kRope);
     rope_and_cache<<<n, 256, 0, stream>>>(qkv, lengths, slots, m, q, layer.k_cache, layer.v_cache);
     phase(kAttention);
-    launch(q, layer.k_cache, layer.v_cache, row_tables, lengths, o, n, m.hq, m.d, m.pages, kPage, m.hk,
-           m.max_pages, workspace, stream);
+    launch(q, layer.k_cache, layer.v_cache, row_tables, lengths, o, n, m.hq, m.d, m.max_pages, kPage, m.hk,
+           workspace, stream);
     phase(kOutput);
     if (checked)
       check_attention<<<dim3(n, m.hq), 32, 0, stream>>>(q, layer.k_cache, layer.v_cache, row_tables, lengths,
@@ -554,8 +554,8 @@ int main(int argc, char** argv) {
   std::printf("{\"device\": \"%s\", \"requests\": %d, \"places\": %d, ", properties.name, m.requests,
               m.places);
   std::printf(
-      "\"model\": \"%d layers, hidden %d, %d/%d heads of %d, feed-forward %d, vocabulary %d, bf16\", ",
-      m.layers, m.hidden, m.hq, m.hk, m.d, m.ffn, m.vocab);
+      "\"model\": \"%d layer%s, hidden %d, %d/%d heads of %d, feed-forward %d, vocabulary %d, bf16\", ",
+      m.layers, m.layers == 1 ? "" : "s", m.hidden, m.hq, m.hk, m.d, m.ffn, m.vocab);
   if (std::isfinite(worst))
     std::printf("\"attention_error\": %.6g, \"runs\": [\n", worst);
   else
