@@ -57,7 +57,8 @@ TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
     double bytes = static_cast<double>(*tensor_bytes_at(problem, problem.measure));
     for (const Parameter& p : problem.signature)
       if (p.role == Role::kInout)  // read and written
-        bytes += static_cast<double>(*elements_at(p, problem.measure)) * static_cast<double>(size_of(p.dtype));
+        bytes +=
+            static_cast<double>(*elements_at(p, problem.measure)) * static_cast<double>(size_of(p.dtype));
     EXPECT_EQ(cost_at(problem, problem.measure)->bytes, bytes) << problem.id;
   }
 }

@@ -3,9 +3,8 @@
 // Changed     16-byte loads of x and w, all before the sum; 16 codes make one store. A group is eight
 //             neighbouring lanes, so its maximum takes three shuffles and no shared memory. The quotient by
 //             the group's scale is a product with its reciprocal.
-// Why         rung 2 makes 64 loads and 32 stores for 32 numbers of a thread, two barriers, and five shuffles
-// a
-//             number.
+// Why         rung 2 makes 64 loads and 32 stores for 32 numbers of a thread, two barriers, and five
+//             shuffles a number.
 // Prediction  the speed of a copy: 203 MB at 8192 x 8192, 48 us.
 //
 // Shapes      x [rows, cols], w [cols], bf16; codes [rows, cols], e4m3; scales [rows, cols/128], fp32.
@@ -33,20 +32,22 @@ __device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u
 struct Own {
   unsigned word[kOwn / 2];
 };
-/// The first of the columns that a thread owns in the k-th piece of a row. A warp's piece is 512 columns: even
-/// lanes own the first half, odd ones the second.
+/// The first of the columns that a thread owns in the k-th piece of a row. A warp's piece is 512 columns:
+/// even lanes own the first half, odd ones the second.
 __device__ int first_column(int k) {
   const int lane = threadIdx.x % 32, warp = (threadIdx.x + k * blockDim.x) / 32;
   return warp * 32 * kOwn + lane % 2 * 16 * kOwn + lane / 2 * kOwn;
 }
-/// What a thread owns in the k-th piece. A load of the warp fetches 512 bytes in a row: lane l gets vector l of
-/// either half. Then neighbours exchange one vector: the even lane gets the second of its two, the odd one the first.
+/// What a thread owns in the k-th piece. A load of the warp fetches 512 bytes in a row: lane l gets vector l
+/// of either half. Then neighbours exchange one vector: the even lane gets the second of its two, the odd one
+/// the first.
 __device__ Own load(const __nv_bfloat16* row, int k, int cols) {
   const int lane = threadIdx.x % 32, column = (threadIdx.x - lane + k * blockDim.x) * kOwn + lane * 8;
   uint4 half[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h)
-    half[h] = column + 256 * h < cols ? *reinterpret_cast<const uint4*>(row + column + 256 * h) : make_uint4(0, 0, 0, 0);
+    half[h] = column + 256 * h < cols ? *reinterpret_cast<const uint4*>(row + column + 256 * h)
+                                      : make_uint4(0, 0, 0, 0);
   const bool odd = lane % 2 == 1;
   uint4 other = odd ? half[0] : half[1];
   other.x = __shfl_xor_sync(0xffffffffu, other.x, 1), other.y = __shfl_xor_sync(0xffffffffu, other.y, 1);

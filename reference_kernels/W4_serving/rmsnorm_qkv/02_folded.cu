@@ -1,28 +1,26 @@
 // Rung 2: one kernel. The norm is folded into the product: a row's scale is multiplied in at the end.
 //
 // Changed     y[i, j] = r_i * sum_c (x[i, c] g[c]) w[j, c], where r_i is 1 / rms of row i: r_i waits until
-// the end,
-//             so nothing waits for it. A block keeps its part of x * g in shared memory, adds up its squares
-//             on the way, and streams weights through registers into tensor cores. The weights are the
-//             operand with 16 rows, x the one with 8 columns. Two blocks of a cluster share k; their sums
-//             meet at the end.
-// Why         rung 1 waits for the norm before it reads a weight, and reads weights 64 bytes at a time. At 16
-// rows
-//             the product is a stream of 168 MB of weights; what counts is that loads never stop. A thread
-//             has kAhead pairs of 16 bytes on their way: 64 KB a multiprocessor, where 30 KB are needed.
+//             the end, so nothing waits for it. A block keeps its part of x * g in shared memory, adds up
+//             its squares on the way, and streams weights through registers into tensor cores. The weights
+//             are the operand with 16 rows, x the one with 8 columns. Two blocks of a cluster share k; their
+//             sums meet at the end.
+// Why         rung 1 waits for the norm before it reads a weight, and reads weights 64 bytes at a time. At
+//             16 rows the product is a stream of 168 MB of weights; what counts is that loads never stop. A
+//             thread has kAhead pairs of 16 bytes on their way: 64 KB a multiprocessor, where 30 KB are
+//             needed.
 // Prediction  90 % of the reads' bandwidth: 42 us; cuBLAS alone takes 45, and the norm in front 5.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<(blocks, ceil(m / 16)), 512>>>: clusters of 2 blocks; a cluster takes every so-many-th 16
-// rows
-//             of w.
+//             rows of w.
 // Resources   at most 128 registers; at 8192 columns 175 KB of shared memory, one block a multiprocessor.
 // Cost        2 * m * n * k FLOPs; 2 * n * k bytes for each 16 rows of x.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so), k <= 8192; a deeper k takes the kernels of
-// rung 1. Source      row scales commute with a product. Any order of k serves a sum, so a thread's 16 bytes
-// of a row are
-//             what two products of depth 16 need of it (Marlin shuffles weights for that; here x follows
-//             suit).
+//             rung 1.
+// Source      row scales commute with a product. Any order of k serves a sum, so a thread's 16 bytes of a
+//             row are what two products of depth 16 need of it (Marlin shuffles weights for that; here x
+//             follows suit).
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -1,20 +1,22 @@
 // Rung 3: tensor copies keep the weights coming; warps that compute never ask for them.
 //
-// Changed     a warp of its own asks for weights: 16 rows of 512 columns make a stage of a ring in shared memory,
-//             fetched by two instructions (cp.async.bulk.tensor), and mbarriers say when a stage is full and when
-//             it is empty. Eight warps multiply what is there. Rows and columns behind the end arrive as zeros.
-// Why         in rung 2 a thread's loads wait for its products: when a warp stops at the end of a tile, so do its
-//             loads. Here the ring is filled from the first cycle on, also while x is prepared.
+// Changed     a warp of its own asks for weights: 16 rows of 512 columns make a stage of a ring in shared
+//             memory, fetched by two instructions (cp.async.bulk.tensor), and mbarriers say when a stage is
+//             full and when it is empty. Eight warps multiply what is there. Rows and columns behind the end
+//             arrive as zeros.
+// Why         in rung 2 a thread's loads wait for its products: when a warp stops at the end of a tile, so
+//             do its loads. Here the ring is filled from the first cycle on, also while x is prepared.
 // Prediction  1.05x rung 2.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
-// Launch      <<<(blocks, ceil(m / 16)), 288>>>: clusters of 2 blocks; a cluster takes every so-many-th 16 rows
-//             of w.
+// Launch      <<<(blocks, ceil(m / 16)), 288>>>: clusters of 2 blocks; a cluster takes every so-many-th 16
+//             rows of w.
 // Resources   at most 224 registers; up to 227 KB of shared memory, one block a multiprocessor.
 // Cost        2 * m * n * k FLOPs; 2 * n * k bytes for each 16 rows of x.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so), k <= 8192; a deeper k takes the kernels of rung 1.
-// Source      producer and consumers around a ring of mbarriers: CUTLASS 3 (NVIDIA, 2022). Needs a GPU of compute
-//             capability 9.0.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so), k <= 8192; a deeper k takes the kernels of
+//             rung 1.
+// Source      producer and consumers around a ring of mbarriers: CUTLASS 3 (NVIDIA, 2022). Needs a GPU of
+//             compute capability 9.0.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <cuda_bf16.h>

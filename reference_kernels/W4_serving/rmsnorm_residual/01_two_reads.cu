@@ -2,8 +2,8 @@
 //
 // Changed     the first of the ladder: 256 threads add x to the residual stream, store the sum, add up its
 //             squares, and read it again to scale it.
-// Why         addition and norm in one kernel: apart they move 10 bytes an element, because the second one reads
-//             what the first one wrote. Here that read mostly hits the caches.
+// Why         addition and norm in one kernel: apart they move 10 bytes an element, because the second one
+//             reads what the first one wrote. Here that read mostly hits the caches.
 // Prediction  8 bytes an element in accesses of 2 bytes, 64 bytes a warp: half of a copy.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.

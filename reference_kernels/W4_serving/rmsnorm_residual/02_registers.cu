@@ -1,7 +1,7 @@
 // Rung 2: the sum waits in registers; 16 bytes an access.
 //
-// Changed     a thread loads up to eight vectors of either stream, adds and rounds them, adds up their squares, and
-//             stores the sum and the result when the scale is known.
+// Changed     a thread loads up to eight vectors of either stream, adds and rounds them, adds up their
+//             squares, and stores the sum and the result when the scale is known.
 // Why         rung 1 reads the sum again, and moves two bytes an instruction of a thread.
 // Prediction  four trips over the matrix with 16 bytes an access: the speed of a copy, 125 us on an H200.
 //

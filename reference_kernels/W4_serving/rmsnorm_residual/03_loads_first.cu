@@ -1,10 +1,10 @@
 // Rung 3: everything that a thread needs is on its way before it waits for anything.
 //
-// Changed     the vectors of both streams and of the weight are loaded first. The sum is stored at once, while the
-//             block still adds up its squares. x, residual and y are streams (evict first), so that the weight
-//             stays in the L1 cache. A matrix of few rows gets 1024 threads a row.
-// Why         in rung 2 a block waits for memory, meets, waits for the weight, and only then stores anything. With
-//             256 rows there are no other blocks that could fill these gaps.
+// Changed     the vectors of both streams and of the weight are loaded first. The sum is stored at once,
+//             while the block still adds up its squares. x, residual and y are streams (evict first), so
+//             that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads a row.
+// Why         in rung 2 a block waits for memory, meets, waits for the weight, and only then stores
+//             anything. With 256 rows there are no other blocks that could fill these gaps.
 // Prediction  nothing at 8192 rows; at 256 and at 16 rows one latency less of about four: 1.2x.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
