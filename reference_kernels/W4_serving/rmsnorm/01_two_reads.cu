@@ -1,9 +1,9 @@
 // Rung 1: a block takes a row and reads it twice.
 //
 // Changed     the first of the ladder: 256 threads add up the squares of a row, and read it again to scale
-// it. Why         the plainest kernel that has one row in one block; every later rung changes where the row
-// waits
-//             between the sum and the scaling.
+//             it.
+// Why         the plainest kernel that has one row in one block; every later rung changes where the row
+//             waits between the sum and the scaling.
 // Prediction  three trips over the matrix instead of two, but the second read mostly hits the caches. What
 //             costs more: a load asks for two bytes, so a warp asks for 64 at a time. Half of a copy.
 //

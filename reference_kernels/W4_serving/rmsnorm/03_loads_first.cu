@@ -1,15 +1,13 @@
 // Rung 3: everything that a thread needs is on its way before it waits for anything.
 //
-// Changed     the weight's vectors are loaded together with the row's. x is read and y is written as a stream
-//             (evict first), so that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads
-//             a row.
+// Changed     the weight's vectors are loaded together with the row's. x is read and y is written as a
+//             stream (evict first), so that the weight stays in the L1 cache. A matrix of few rows gets 1024
+//             threads a row.
 // Why         in rung 2 a block waits for memory, meets, and then waits for the weight: two latencies one
-// after
-//             the other. With many rows other blocks fill the gap; with 256 rows there are no other blocks,
-//             and the kernel takes as long as its longest chain of waits.
-// Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency less
-// of
-//             about four: 1.2x.
+//             after the other. With many rows other blocks fill the gap; with 256 rows there are no other
+//             blocks, and the kernel takes as long as its longest chain of waits.
+// Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency
+//             less of about four: 1.2x.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>, or <<<rows, 1024>>> where all rows fit on the GPU at once.

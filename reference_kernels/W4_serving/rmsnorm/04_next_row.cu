@@ -4,17 +4,14 @@
 //             once, and the next row's vectors travel to registers while this one is added up and stored.
 //             Few rows are shared by clusters of eight blocks: each holds an eighth of a row and writes its
 //             sum into the shared memory of the others.
-// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows on
-// 16
-//             multiprocessors use an eighth of the GPU's ways to memory.
+// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows
+//             on 16 multiprocessors use an eighth of the GPU's ways to memory.
 // Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from
-// 16 KB
-//             to 2 KB, but the meeting of a cluster costs about what that saves.
+//             16 KB to 2 KB, but the meeting of a cluster costs about what that saves.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where
-// the
-//             rows are fewer than multiprocessors.
+//             the rows are fewer than multiprocessors.
 // Resources   at most 64 registers; 256 bytes of shared memory; no workspace.
 // Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight once for each block.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernels; other shapes take the kernel of rung 1.

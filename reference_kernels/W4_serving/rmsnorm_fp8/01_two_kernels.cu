@@ -1,12 +1,10 @@
 // Rung 1: two kernels. The normalised row waits in memory, in fp32.
 //
 // Changed     the first of the ladder: one kernel normalises, another one finds the maximum of each group of
-// 128
-//             and rounds to e4m3.
+//             128 and rounds to e4m3.
 // Why         so it is done where a normalisation and a quantisation are operators of their own. In between
-// the
-//             values must stay fp32: rounded to bf16 first, a value near the middle of two codes can take the
-//             wrong one.
+//             the values must stay fp32: rounded to bf16 first, a value near the middle of two codes can
+//             take the wrong one.
 // Prediction  11 bytes an element instead of 3: reads x (2), writes and reads fp32 (8), writes codes (1). At
 //             8192 x 8192 that is 740 MB, 175 us at best.
 //

@@ -1,8 +1,8 @@
 // Rung 2: one kernel. The row waits in registers between the sum, the maxima and the codes.
 //
 // Changed     a thread keeps every 256th number of a row. The block adds up the squares, then the warps put
-// the
-//             maxima of their lanes into shared memory, four for each group, then each number becomes a code.
+//             the maxima of their lanes into shared memory, four for each group, then each number becomes a
+//             code.
 // Why         rung 1 writes 4 bytes an element and reads them again: eight of its eleven bytes.
 // Prediction  3 bytes an element: 3.6x, if 2-byte loads and 1-byte stores kept up; they will not. 2.5x.
 //

@@ -1,12 +1,10 @@
 // Rung 1: the norm in a kernel of its own, then a tiled product.
 //
-// Changed     the first of the ladder: one kernel writes the normalised rows, in bf16; another one multiplies
-// them
-//             with the weights, tile by tile through shared memory.
+// Changed     the first of the ladder: one kernel writes the normalised rows, in bf16; another one
+//             multiplies them with the weights, tile by tile through shared memory.
 // Why         so the two operators stand in a model, and in eager PyTorch.
-// Prediction  168 MB of weights at the measured size, 37 us at 4.5 TB/s. A block asks for 16 rows of 64 bytes
-// at a
-//             time and waits for them: a tenth of that, 400 us.
+// Prediction  168 MB of weights at the measured size, 37 us at 4.5 TB/s. A block asks for 16 rows of 64
+//             bytes at a time and waits for them: a tenth of that, 400 us.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<m, 256>>> for the norm, <<<(n / 16, m / 16), (16, 16)>>> for the product.

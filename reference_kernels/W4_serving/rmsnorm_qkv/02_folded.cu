@@ -1,28 +1,26 @@
 // Rung 2: one kernel. The norm is folded into the product: a row's scale is multiplied in at the end.
 //
 // Changed     y[i, j] = r_i * sum_c (x[i, c] g[c]) w[j, c], where r_i is 1 / rms of row i: r_i waits until
-// the end,
-//             so nothing waits for it. A block keeps its part of x * g in shared memory, adds up its squares
-//             on the way, and streams weights through registers into tensor cores. The weights are the
-//             operand with 16 rows, x the one with 8 columns. Two blocks of a cluster share k; their sums
-//             meet at the end.
-// Why         rung 1 waits for the norm before it reads a weight, and reads weights 64 bytes at a time. At 16
-// rows
-//             the product is a stream of 168 MB of weights; what counts is that loads never stop. A thread
-//             has kAhead pairs of 16 bytes on their way: 64 KB a multiprocessor, where 30 KB are needed.
+//             the end, so nothing waits for it. A block keeps its part of x * g in shared memory, adds up
+//             its squares on the way, and streams weights through registers into tensor cores. The weights
+//             are the operand with 16 rows, x the one with 8 columns. Two blocks of a cluster share k; their
+//             sums meet at the end.
+// Why         rung 1 waits for the norm before it reads a weight, and reads weights 64 bytes at a time. At
+//             16 rows the product is a stream of 168 MB of weights; what counts is that loads never stop. A
+//             thread has kAhead pairs of 16 bytes on their way: 64 KB a multiprocessor, where 30 KB are
+//             needed.
 // Prediction  90 % of the reads' bandwidth: 42 us; cuBLAS alone takes 45, and the norm in front 5.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
-// Launch      <<<(blocks, ceil(m / 16)), 256>>>: clusters of 2 blocks; a cluster takes every so-many-th 16
-// rows
-//             of w.
-// Resources   at most 255 registers; at 8192 columns 161 KB of shared memory, one block a multiprocessor.
+// Launch      <<<(blocks, ceil(m / 16)), 512>>>: clusters of 2 blocks; a cluster takes every so-many-th 16
+//             rows of w.
+// Resources   at most 128 registers; at 8192 columns 175 KB of shared memory, one block a multiprocessor.
 // Cost        2 * m * n * k FLOPs; 2 * n * k bytes for each 16 rows of x.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so), k <= 8192; a deeper k takes the kernels of
-// rung 1. Source      row scales commute with a product. Any order of k serves a sum, so a thread's 16 bytes
-// of a row are
-//             what two products of depth 16 need of it (Marlin shuffles weights for that; here x follows
-//             suit).
+//             rung 1.
+// Source      row scales commute with a product. Any order of k serves a sum, so a thread's 16 bytes of a
+//             row are what two products of depth 16 need of it (Marlin shuffles weights for that; here x
+//             follows suit).
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -33,13 +31,14 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int kWarps = 8, kThreads = 32 * kWarps;
+constexpr int kWarps = 16, kThreads = 32 * kWarps;
 constexpr int kCluster = 2;       // blocks that share k
 constexpr int kRows = 16;         // of w in a tile, and of x in a slab
 constexpr int kChunk = 32;        // columns that a warp multiplies at a time: 16 bytes of each row a thread
-constexpr int kAhead = 8;         // chunks of a thread on their way
-constexpr int kMostTiles = 16;    // of a block
+constexpr int kAhead = 4;         // chunks of a thread on their way
+constexpr int kMostTiles = 10;    // of a block
 constexpr int kMostShare = 4096;  // columns of a block
+constexpr int kBatch = 8;         // vectors of x that a lane asks for at a time
 constexpr int kPad = 32;          // columns: rows of x then begin 64 bytes further in the banks
 constexpr int kMostBytesOfX = kRows * (kMostShare + 3 * kPad) * 2;
 
@@ -77,24 +76,32 @@ __host__ __device__ Share share_of(int64_t k, int rank) {
           own * kChunk / (2 * kPad) * (2 * kPad) + 2 * kPad + kPad};
 }
 
-/// x * g of this block's columns to shared memory, zeros behind the end, and the sums of their squares.
-__device__ void prepare(const __nv_bfloat16* x, const __nv_bfloat16* g, int64_t k, int rows,
-                        const Share& share, __nv_bfloat16* xg, float* squares_of) {
+/// x * g of this block's columns to shared memory, zeros behind the end, and the sums of their squares. A
+/// warp takes a row; a lane asks for kBatch vectors before it uses one.
+__device__ void prepare(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ g, int64_t k,
+                        int rows, const Share& share, __nv_bfloat16* xg, float* squares_of) {
   const int lane = threadIdx.x % 32;
   const int vectors = (share.count + kChunk - 1) / kChunk * kChunk / 8;  // with zeros to a whole chunk
   for (int row = threadIdx.x / 32; row < kRows; row += kWarps) {
     float sum = 0;
-#pragma unroll 4
-    for (int i = lane; i < vectors; i += 32) {
-      uint4 v = make_uint4(0, 0, 0, 0);
-      if (row < rows && i * 8 < share.count) {
-        v = *reinterpret_cast<const uint4*>(x + row * k + share.first + i * 8);
-        const uint4 factor = *reinterpret_cast<const uint4*>(g + share.first + i * 8);
-        sum += squares(v.x) + squares(v.y) + squares(v.z) + squares(v.w);
-        v = make_uint4(product(v.x, factor.x), product(v.y, factor.y), product(v.z, factor.z),
-                       product(v.w, factor.w));
+    for (int first = lane; first < vectors; first += 32 * kBatch) {
+      uint4 v[kBatch], factor[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int c = (first + 32 * i) * 8;
+        const bool there = row < rows && c < share.count;
+        v[i] =
+            there ? *reinterpret_cast<const uint4*>(x + row * k + share.first + c) : make_uint4(0, 0, 0, 0);
+        factor[i] = there ? *reinterpret_cast<const uint4*>(g + share.first + c) : make_uint4(0, 0, 0, 0);
       }
-      *reinterpret_cast<uint4*>(xg + row * share.pitch + i * 8) = v;
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        sum += squares(v[i].x) + squares(v[i].y) + squares(v[i].z) + squares(v[i].w);
+        if (first + 32 * i < vectors)
+          *reinterpret_cast<uint4*>(xg + row * share.pitch + (first + 32 * i) * 8) =
+              make_uint4(product(v[i].x, factor[i].x), product(v[i].y, factor[i].y),
+                         product(v[i].z, factor[i].z), product(v[i].w, factor[i].w));
+      }
     }
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     if (lane == 0) squares_of[row] = sum;

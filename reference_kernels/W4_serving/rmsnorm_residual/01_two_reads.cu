@@ -1,16 +1,15 @@
-// Rung 1: a block takes a row and reads it twice.
+// Rung 1: a block takes a row, stores the sum, and reads it again.
 //
-// Changed     the first of the ladder: 256 threads add up the squares of a row, and read it again to scale
-// it. Why         the plainest kernel that has one row in one block; every later rung changes where the row
-// waits
-//             between the sum and the scaling.
-// Prediction  three trips over the matrix instead of two, but the second read mostly hits the caches. What
-//             costs more: a load asks for two bytes, so a warp asks for 64 at a time. Half of a copy.
+// Changed     the first of the ladder: 256 threads add x to the residual stream, store the sum, add up its
+//             squares, and read it again to scale it.
+// Why         addition and norm in one kernel: apart they move 10 bytes an element, because the second one
+//             reads what the first one wrote. Here that read mostly hits the caches.
+// Prediction  8 bytes an element in accesses of 2 bytes, 64 bytes a warp: half of a copy.
 //
-// Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
+// Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>.
 // Resources   about 30 registers; 32 bytes of shared memory; no workspace.
-// Cost        4 * rows * cols FLOPs; 6 * rows * cols bytes are read or written, 4 have to be.
+// Cost        5 * rows * cols FLOPs; 10 * rows * cols bytes are read or written, 8 have to be.
 // Divides     no divisibility is required.
 // Source      B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
 #include <cuda_bf16.h>

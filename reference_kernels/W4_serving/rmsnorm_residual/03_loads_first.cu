@@ -1,20 +1,16 @@
 // Rung 3: everything that a thread needs is on its way before it waits for anything.
 //
-// Changed     the weight's vectors are loaded together with the row's. x is read and y is written as a stream
-//             (evict first), so that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads
-//             a row.
-// Why         in rung 2 a block waits for memory, meets, and then waits for the weight: two latencies one
-// after
-//             the other. With many rows other blocks fill the gap; with 256 rows there are no other blocks,
-//             and the kernel takes as long as its longest chain of waits.
-// Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency less
-// of
-//             about four: 1.2x.
+// Changed     the vectors of both streams and of the weight are loaded first. The sum is stored at once,
+//             while the block still adds up its squares. x, residual and y are streams (evict first), so
+//             that the weight stays in the L1 cache. A matrix of few rows gets 1024 threads a row.
+// Why         in rung 2 a block waits for memory, meets, waits for the weight, and only then stores
+//             anything. With 256 rows there are no other blocks that could fill these gaps.
+// Prediction  nothing at 8192 rows; at 256 and at 16 rows one latency less of about four: 1.2x.
 //
-// Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
+// Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>, or <<<rows, 1024>>> where all rows fit on the GPU at once.
-// Resources   at most 64 registers; 128 bytes of shared memory; no workspace.
-// Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight from a cache for each row.
+// Resources   up to 122 registers for the longest rows, 64 at 8192 columns; 128 bytes of shared memory.
+// Cost        5 * rows * cols FLOPs; 8 * rows * cols bytes, and the weight from a cache for each row.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernel; other shapes take the kernel of rung 1.
 // Source      Little's law (bytes in flight = latency x bandwidth).
 #include <cuda_bf16.h>

@@ -1,22 +1,19 @@
 // Rung 4: a block stays, and its next row is on its way while it works on this one.
 //
 // Changed     as many blocks as fit stay until the end and take every gridDim.x-th row. The weight is loaded
-//             once, and the next row's vectors travel to registers while this one is added up and stored.
-//             Few rows are shared by clusters of eight blocks: each holds an eighth of a row and writes its
-//             sum into the shared memory of the others.
-// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows on
-// 16
-//             multiprocessors use an eighth of the GPU's ways to memory.
+//             once, and the next row's vectors of both streams travel to registers while this one is added
+//             up and stored. Few rows are shared by clusters of eight blocks: each holds an eighth of a row
+//             and writes its sum into the shared memory of the others.
+// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows
+//             on 16 multiprocessors use an eighth of the GPU's ways to memory.
 // Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from
-// 16 KB
-//             to 2 KB, but the meeting of a cluster costs about what that saves.
+//             32 KB to 4 KB, but the meeting of a cluster costs about what that saves.
 //
-// Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
+// Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where
-// the
-//             rows are fewer than multiprocessors.
-// Resources   at most 64 registers; 256 bytes of shared memory; no workspace.
-// Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight once for each block.
+//             the rows are fewer than multiprocessors.
+// Resources   up to 128 registers for the longest rows; 256 bytes of shared memory; no workspace.
+// Cost        5 * rows * cols FLOPs; 8 * rows * cols bytes, and the weight once for each block.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernels; other shapes take the kernel of rung 1.
 // Source      persistent blocks; thread-block clusters, CUDA C++ Programming Guide. Clusters need a GPU of
 //             compute capability 9.0.

@@ -4,8 +4,7 @@
 //             result.
 // Why         an elementwise kernel over rows that are two halves; neighbours in a warp read neighbours.
 // Prediction  6 bytes an element in accesses of 2 bytes: 64 bytes a warp and load, two loads in flight. Half
-// of
-//             a copy.
+//             of a copy.
 //
 // Shapes      x [rows, 2 cols], y [rows, cols], bf16, row-major; any rows, any cols.
 // Launch      <<<(cols / 256, rows), 256>>>.

@@ -1,9 +1,8 @@
 // Rung 2: 16 bytes an access, and four loads of a thread in flight.
 //
 // Changed     a thread takes two vectors of eight results: it loads both gates and both numbers of the upper
-// half
-//             before it computes. The exponential is a power of two in hardware, the quotient an approximate
-//             reciprocal. x is read and y is written as a stream.
+//             half before it computes. The exponential is a power of two in hardware, the quotient an
+//             approximate reciprocal. x is read and y is written as a stream.
 // Why         rung 1 has 4 bytes a thread in flight, and one load instruction for each two bytes.
 // Prediction  the speed of a copy: 705 MB at 8192 x 14336, 165 us.
 //

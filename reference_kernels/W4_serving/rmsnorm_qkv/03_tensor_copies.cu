@@ -1,31 +1,31 @@
-// Rung 3: bulk copies keep the weights coming; warps that compute never ask for them.
+// Rung 3: tensor copies keep the weights coming; warps that compute never ask for them.
 //
-// Changed     a warp of its own asks for weights: 16 rows of a segment of 512 columns make a stage of a ring
-// in
-//             shared memory (cp.async.bulk, a kilobyte a row), and mbarriers say when a stage is full and
-//             when it is empty. Eight warps multiply what is there. Rows of a stage lie 64 bytes apart in the
-//             banks.
-// Why         in rung 2 a thread's loads wait for its products: when a warp stops at the end of a tile, so do
-// its
-//             loads. Here the ring is filled from the first cycle on, also while x is prepared, and 16 bytes
-//             a thread in registers are enough.
-// Prediction  1.03x to 1.05x rung 2: 40 us.
+// Changed     a warp of its own asks for weights: 16 rows of 512 columns make a stage of a ring in shared
+//             memory, fetched by two instructions (cp.async.bulk.tensor), and mbarriers say when a stage is
+//             full and when it is empty. Eight warps multiply what is there. Rows and columns behind the end
+//             arrive as zeros.
+// Why         in rung 2 a thread's loads wait for its products: when a warp stops at the end of a tile, so
+//             do its loads. Here the ring is filled from the first cycle on, also while x is prepared.
+// Prediction  1.05x rung 2.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<(blocks, ceil(m / 16)), 288>>>: clusters of 2 blocks; a cluster takes every so-many-th 16
-// rows
-//             of w.
-// Resources   at most 128 registers; up to 227 KB of shared memory, one block a multiprocessor.
+//             rows of w.
+// Resources   at most 224 registers; up to 227 KB of shared memory, one block a multiprocessor.
 // Cost        2 * m * n * k FLOPs; 2 * n * k bytes for each 16 rows of x.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so), k <= 8192; a deeper k takes the kernels of
-// rung 1. Source      producer and consumers around a ring of mbarriers: CUTLASS 3 (NVIDIA, 2022).
+//             rung 1.
+// Source      producer and consumers around a ring of mbarriers: CUTLASS 3 (NVIDIA, 2022). Needs a GPU of
+//             compute capability 9.0.
 #include <cooperative_groups.h>
+#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 namespace cg = cooperative_groups;
 
@@ -34,11 +34,12 @@ constexpr int kCluster = 2;                        // blocks that share k
 constexpr int kRows = 16;                          // of w in a tile, and of x in a slab
 constexpr int kChunk = 32;     // columns that a warp multiplies at a time: 16 bytes of each row a thread
 constexpr int kSegment = 512;  // columns of a stage
-constexpr int kRowBytes = kSegment * 2 + 64,
-              kStageBytes = kRows * kRowBytes;  // rows 64 bytes further in the banks
+constexpr int kBox = 256;      // columns that one instruction fetches, of kRows rows
+constexpr int kStageBytes = kRows * kSegment * 2, kBoxBytes = kRows * kBox * 2;
 constexpr int kMostStages = 12, kMostShared = 227 * 1024;
-constexpr int kMostTiles = 16;    // of a block
+constexpr int kMostTiles = 10;    // of a block
 constexpr int kMostShare = 4096;  // columns of a block
+constexpr int kBatch = 16;        // vectors of x that a lane asks for at a time
 constexpr int kPad = 32;          // columns: rows of x then begin 64 bytes further in the banks
 
 // ---- numbers ----------------------------------------------------------------------------------------------
@@ -88,11 +89,14 @@ __device__ void wait(uint64_t* barrier, int parity) {
         : "r"(address(barrier)), "r"(parity)
         : "memory");
 }
-__device__ void copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
+/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
+/// the barrier.
+__device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          address(to)),
-      "l"(from), "r"(bytes), "r"(address(barrier))
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
+      "[%2];" ::"r"(address(to)),
+      "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
 }
 /// The warps that multiply meet.
@@ -112,24 +116,32 @@ __host__ __device__ Share share_of(int64_t k, int rank) {
           own * kChunk / (2 * kPad) * (2 * kPad) + 2 * kPad + kPad};
 }
 
-/// x * g of this block's columns to shared memory, zeros behind the end, and the sums of their squares.
-__device__ void prepare(const __nv_bfloat16* x, const __nv_bfloat16* g, int64_t k, int rows,
-                        const Share& share, __nv_bfloat16* xg, float* squares_of) {
+/// x * g of this block's columns to shared memory, zeros behind the end, and the sums of their squares. A
+/// warp takes a row; a lane asks for kBatch vectors before it uses one.
+__device__ void prepare(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ g, int64_t k,
+                        int rows, const Share& share, __nv_bfloat16* xg, float* squares_of) {
   const int lane = threadIdx.x % 32;
   const int vectors = (share.count + kChunk - 1) / kChunk * kChunk / 8;  // with zeros to a whole chunk
   for (int row = threadIdx.x / 32; row < kRows; row += kWarps) {
     float sum = 0;
-#pragma unroll 4
-    for (int i = lane; i < vectors; i += 32) {
-      uint4 v = make_uint4(0, 0, 0, 0);
-      if (row < rows && i * 8 < share.count) {
-        v = *reinterpret_cast<const uint4*>(x + row * k + share.first + i * 8);
-        const uint4 factor = *reinterpret_cast<const uint4*>(g + share.first + i * 8);
-        sum += squares(v.x) + squares(v.y) + squares(v.z) + squares(v.w);
-        v = make_uint4(product(v.x, factor.x), product(v.y, factor.y), product(v.z, factor.z),
-                       product(v.w, factor.w));
+    for (int first = lane; first < vectors; first += 32 * kBatch) {
+      uint4 v[kBatch], factor[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int c = (first + 32 * i) * 8;
+        const bool there = row < rows && c < share.count;
+        v[i] =
+            there ? *reinterpret_cast<const uint4*>(x + row * k + share.first + c) : make_uint4(0, 0, 0, 0);
+        factor[i] = there ? *reinterpret_cast<const uint4*>(g + share.first + c) : make_uint4(0, 0, 0, 0);
       }
-      *reinterpret_cast<uint4*>(xg + row * share.pitch + i * 8) = v;
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        sum += squares(v[i].x) + squares(v[i].y) + squares(v[i].z) + squares(v[i].w);
+        if (first + 32 * i < vectors)
+          *reinterpret_cast<uint4*>(xg + row * share.pitch + (first + 32 * i) * 8) =
+              make_uint4(product(v[i].x, factor[i].x), product(v[i].y, factor[i].y),
+                         product(v[i].z, factor[i].z), product(v[i].w, factor[i].w));
+      }
     }
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     if (lane == 0) squares_of[row] = sum;
@@ -148,11 +160,11 @@ struct Kept {
 template <int kHalves>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads + 32, 1)
     rmsnorm_qkv(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ g,
-                const __nv_bfloat16* __restrict__ w, __nv_bfloat16* __restrict__ y, float eps, int64_t m,
-                int64_t k, int64_t n, int stages) {
+                const __grid_constant__ CUtensorMap weights, __nv_bfloat16* __restrict__ y, float eps,
+                int64_t m, int64_t k, int64_t n, int stages) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   constexpr int kResults = Kept<kHalves>::kResults;
-  extern __shared__ uint4 shared[];
+  extern __shared__ __align__(128) uint4 shared[];
   __shared__ Kept<kHalves> kept;
   auto& [partial, sums, squares_of, full, empty] = kept;
   cg::cluster_group cluster = cg::this_cluster();
@@ -177,39 +189,33 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads + 32
   }
   __syncthreads();
 
-  if (warp == kWarps) {  // fetches: a lane for each row
-    for (int tile = 0; tile < own_tiles; ++tile)
+  if (warp == kWarps) {  // one lane fetches
+    for (int tile = 0; lane == 0 && tile < own_tiles; ++tile)
       for (int segment = 0; segment < segments; ++segment, advance()) {
-        const int c = segment * kSegment, columns = share.count - c < kSegment ? share.count - c : kSegment;
-        const int64_t of_w = (first_tile + tile * clusters) * kRows;
-        const int there = static_cast<int>(n - of_w < kRows ? n - of_w : kRows);
         wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
-        if (lane == 0) arrive_and_expect(full + stage, there * columns * 2);
-        __syncwarp();
-        if (lane < there)
-          copy_bulk(ring + stage * kStageBytes + lane * kRowBytes, w + (of_w + lane) * k + share.first + c,
-                    columns * 2, full + stage);
+        arrive_and_expect(full + stage, kStageBytes);
+        for (int box = 0; box < kSegment / kBox; ++box)
+          load(ring + stage * kStageBytes + box * kBoxBytes, &weights,
+               share.first + segment * kSegment + box * kBox,
+               static_cast<int>(first_tile + tile * clusters) * kRows, full + stage);
       }
+    __syncwarp();
   } else {
     prepare(x + slab * k, g, k, rows, share, xg, squares_of);
     meet();
   }
   for (int tile = 0; warp < kWarps && tile < own_tiles; ++tile) {
     float d[kHalves][4] = {};
-    const int64_t rows_left =
-        n - (first_tile + tile * clusters) * kRows;  // rows behind the end were not fetched
     for (int segment = 0; segment < segments; ++segment, advance()) {
       wait(full + stage, phase);
-      const uint8_t* const rows_of_w = ring + stage * kStageBytes + row * kRowBytes;
 #pragma unroll
       for (int i = 0; i < kSegment / kChunk / kWarps; ++i) {
-        const int in_stage = (warp + i * kWarps) * kChunk + column, c = segment * kSegment + in_stage;
-        if (c - column >= share.count) continue;              // the whole warp: no such columns
-        uint4 above = make_uint4(0, 0, 0, 0), below = above;  // and so were no columns
-        if (c < share.count && row < rows_left)
-          above = *reinterpret_cast<const uint4*>(rows_of_w + in_stage * 2);
-        if (c < share.count && row + 8 < rows_left)
-          below = *reinterpret_cast<const uint4*>(rows_of_w + 8 * kRowBytes + in_stage * 2);
+        const int in_stage = (warp + i * kWarps) * kChunk, c = segment * kSegment + in_stage + column;
+        if (c - column >= share.count) continue;  // the whole warp: columns of the other block
+        const uint8_t* const rows_of_w = ring + stage * kStageBytes + in_stage / kBox * kBoxBytes +
+                                         row * kBox * 2 + (in_stage % kBox + column) * 2;
+        const uint4 above = *reinterpret_cast<const uint4*>(rows_of_w);
+        const uint4 below = *reinterpret_cast<const uint4*>(rows_of_w + 8 * kBox * 2);
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
           const uint4 b = *reinterpret_cast<const uint4*>(xg + (row + 8 * half) * share.pitch + c);
@@ -281,6 +287,27 @@ __global__ void dot_products(const __nv_bfloat16* a, const __nv_bfloat16* w, __n
   if (threadIdx.x % 32 == 0) y[row * n + column] = __float2bfloat16(sum);
 }
 
+/// The weights as the copy engine sees them: boxes of kBox columns and kRows rows.
+CUtensorMap map_of(const __nv_bfloat16* w, int64_t rows, int64_t columns) {
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+    if (found != cudaDriverEntryPointSuccess)
+      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  }();
+  const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
+  const cuuint32_t box[] = {kBox, kRows}, step[] = {1, 1};
+  CUtensorMap map;
+  if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<__nv_bfloat16*>(w), size, pitch, box, step,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+    throw std::runtime_error("cuTensorMapEncodeTiled refuses the weights");
+  return map;
+}
+
 bool fits(int64_t k) { return share_of(k, 0).count <= kMostShare; }
 extern "C" size_t workspace_bytes(int64_t m, int64_t k, int64_t /*n*/) {
   return fits(k) ? 0 : static_cast<size_t>(m * k) * sizeof(__nv_bfloat16);
@@ -311,6 +338,6 @@ extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const __nv_bfloat16* g 
   const int64_t for_each = std::min<int64_t>((tiles + most - 1) / most, kMostTiles),
                 clusters = (tiles + for_each - 1) / for_each;
   const dim3 grid(static_cast<unsigned>(clusters * kCluster), static_cast<unsigned>((m + kRows - 1) / kRows));
-  kernel<<<grid, kThreads + 32, static_cast<size_t>(shared_bytes), stream>>>(x, g, w, y, eps, m, k, n,
-                                                                             stages);
+  kernel<<<grid, kThreads + 32, static_cast<size_t>(shared_bytes), stream>>>(x, g, map_of(w, n, k), y, eps, m,
+                                                                             k, n, stages);
 }
