@@ -222,9 +222,9 @@ __device__ void store_sums(float* parts, bf16* y, int m0, int present, int first
       total = added(total, *reinterpret_cast<const float4*>(parts + (p * kM * 8 + row) * pitch + column));
     return total;
   };
-  const int vectors = slice / 4, all = present * vectors;
+  const int vectors = slice / 4, all = present * vectors, threads = plan.warps_n * plan.warps_k * 32;
   if (plan.cluster == 2) {
-    for (int i = threadIdx.x; i < all; i += blockDim.x) {
+    for (int i = threadIdx.x; i < all; i += threads) {
       const int row = i / vectors, column = (rank ^ 1) * slice + i % vectors * 4;
       const float4 total = own(row, column);
       *reinterpret_cast<float4*>(parts + row * pitch + column) = total;  // only this thread uses these
@@ -232,7 +232,7 @@ __device__ void store_sums(float* parts, bf16* y, int m0, int present, int first
     cluster.sync();  // the sums for the other block are there
   }
   const float* const theirs = plan.cluster == 2 ? cluster.map_shared_rank(parts, rank ^ 1) : nullptr;
-  for (int i = threadIdx.x; i < all; i += blockDim.x) {
+  for (int i = threadIdx.x; i < all; i += threads) {
     const int row = i / vectors, column = rank * slice + i % vectors * 4;
     float4 total = own(row, column);
     if (theirs) total = added(total, *reinterpret_cast<const float4*>(theirs + row * pitch + column));
