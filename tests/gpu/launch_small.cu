@@ -197,6 +197,11 @@ const Problem kProblems[] = {
                    wide, x};
      }},
     {"vector_add", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
+    {"w4a16_gemm",
+     {{17, 384, 67}, {1, 1152, 130}, {66, 256, 64}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[2] * d[1] / 2, d[2] * d[1] / 128, d[0] * d[2]};
+     }},
 };
 
 [[noreturn]] void die(const std::string& what) {
@@ -221,7 +226,7 @@ void* allocate(size_t bytes, int fill) {
 struct Arguments {
   Dims dims, elements;
   std::vector<int32_t> integers;
-  void* workspace = nullptr;
+  void *workspace = nullptr, *prepared = nullptr;
   size_t tensor = 0, size = 0;
   std::vector<void*> owned;
 
@@ -231,6 +236,8 @@ struct Arguments {
       return nullptr;
     } else if constexpr (std::is_same_v<P, void*>) {
       return workspace;
+    } else if constexpr (std::is_same_v<P, const void*>) {
+      return prepared;
     } else if constexpr (std::is_same_v<P, int64_t>) {
       return dims.at(size++);
     } else if constexpr (std::is_arithmetic_v<P>) {
@@ -277,13 +284,35 @@ size_t workspace_at(const Dims& d) {
   die("a problem with " + std::to_string(d.size()) + " sizes");
 }
 
+/// Memory for what prepare() makes; none if the file has no such function.
+template <class... Size>
+size_t prepared_for(Size... sizes) {
+  if constexpr (requires { prepared_bytes(sizes...); })
+    return prepared_bytes(sizes...);
+  else
+    return 0;
+}
+
+/// Lets prepare() repack the second and the third tensor of launch(), which is what w4a16_gemm's takes.
+template <class X, class W, class S, class... Rest>
+void prepare_from(const std::tuple<X, W, S, Rest...>& values, const Dims& d, void* prepared) {
+  const auto call = [&](auto w, auto scales) {
+    if constexpr (requires { prepare(w, scales, d[0], d[1], d[2], prepared, cudaStream_t{}); })
+      prepare(w, scales, d[0], d[1], d[2], prepared, cudaStream_t{});
+  };
+  call(std::get<1>(values), std::get<2>(values));
+}
+
 template <class... P>
 void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
   Arguments arguments{dims, problem.elements(dims),
                       problem.integers ? problem.integers(dims) : std::vector<int32_t>()};
   if (const size_t bytes = workspace_at(dims))
     arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
+  const size_t prepared = dims.size() == 3 ? prepared_for(dims[0], dims[1], dims[2]) : 0;
+  if (prepared) arguments.owned.push_back(arguments.prepared = allocate(prepared, 0xff));
   std::tuple<P...> values{arguments.next<P>()...};  // in braces: evaluated from left to right
+  if (prepared) prepare_from(values, dims, arguments.prepared);
   std::apply(kernel, values);
   check(cudaGetLastError(), "launch");
   check(cudaDeviceSynchronize(), "kernel");

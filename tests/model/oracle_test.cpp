@@ -120,6 +120,21 @@ TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(c.scale[136], std::hypot(1.5 * 5 * 0.5 * 11, 448.0 * 7 * 13));
 }
 
+TEST(W4a16Oracle, LowNibbleFirstZeroAtEightAndAScaleForEachGroup) {
+  OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 256}, {"n", 2}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  for (float& pair : c.tensor("w")) pair = 0x88;  // twice the zero point
+  c.tensor("w")[0] = 0xf0;                        // codes 0 and 15: -8 and 7
+  c.tensor("w")[64] = 0x89;                       // the second group of the first row: 1 and 0
+  c.tensor("w")[128 + 127] = 0x28;                // the last two of the second row: 0 and -6
+  c.tensor("scales") = {0.5f, 2, 0.25f, 4};
+  auto& x = c.tensor("x");
+  x[0] = 1, x[1] = 10, x[128] = 100, x[255] = 1000;
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{(-8 + 70) * 0.5 + 200, -6 * 1000 * 4.0}));
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(4.0 * 4 + 35 * 35 + 200 * 200));
+}
+
 /// h 1, n 2, d 64 with scores 1 and 0 for either query, and values 1 and 5 in the first column.
 OracleCase two_keys(const char* id) {
   OracleCase c(id, {{"h", 1}, {"n", 2}, {"d", 64}}, 1);

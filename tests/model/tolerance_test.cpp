@@ -349,6 +349,40 @@ TEST(ToleranceOfSwiglu, OneRoundingPassesAndOperandsInFp8Fail) {
   EXPECT_GT(badness(), 3);
 }
 
+/// A product with weights of four bits: the sums of groups of 128 rounded to `sum_bits`, and the result to bf16.
+std::vector<float> w4a16(OracleCase& c, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &x = c.tensor("x"), &w = c.tensor("w"), &scales = c.tensor("scales");
+  std::vector<float> y(static_cast<std::size_t>(m * n), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      float& sum = y[i * n + j];
+      for (std::int64_t p = 0; p < k; ++p) {
+        const int pair = static_cast<int>(w[j * (k / 2) + p / 2]), code = p % 2 == 0 ? pair & 15 : pair >> 4;
+        sum += x[i * k + p] * (static_cast<float>(code - 8) * scales[j * (k / 128) + p / 128]);
+        if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
+      }
+      sum = keep_bits(sum, 7);
+    }
+  return y;
+}
+
+TEST(ToleranceOfW4a16, SumsInFloatPassAndSumsInBf16OrXInFp8Fail) {
+  OracleCase c("w4a16_gemm", {{"m", 8}, {"k", 1024}, {"n", 100}}, 22);
+  EXPECT_LT(c.badness(w4a16(c, 23)), 0.67);
+  EXPECT_GT(c.badness(w4a16(c, 7)), 2);
+  for (float& v : c.tensor("x")) v = keep_bits(v, 3);
+  EXPECT_GT(c.badness(w4a16(c, 23)), 3);
+}
+
+// The weights that the judge draws are exact in bf16, so that a kernel may decode them into it.
+TEST(ToleranceOfW4a16, WeightsInBf16AreExact) {
+  OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 1024}, {"n", 100}}, 23);
+  for (const float scale : c.tensor("scales"))
+    for (int level = -8; level < 8; ++level)
+      EXPECT_EQ(keep_bits(static_cast<float>(level) * scale, 7), static_cast<float>(level) * scale);
+}
+
 /// Rounds to half, also below its smallest normal number.
 float to_half(float value) {
   return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10);

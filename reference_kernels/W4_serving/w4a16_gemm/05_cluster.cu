@@ -1,20 +1,20 @@
-// Rung 5: bulk copies, the whole matrix on its way at once, k split over a cluster.
+// Rung 5: the whole matrix on its way at once, and no barrier before the sums meet.
 //
-// Changed     a warp fetches its chunks by itself: one bulk copy for each (4,224 bytes, the scales included),
-//             several on their way, no barrier of the block. A cluster of blocks splits k; the parts of a sum
-//             meet in distributed shared memory. The grid fills the GPU exactly once.
-// Why         the weights stream in 8 us, so what counts is the start, the end and the last wave. 33 MB of
-//             codes nearly fit into the shared memory of all multiprocessors: all of it can be asked for in
-//             the first microsecond.
+// Changed     a warp fetches its tiles by itself, one bulk copy for each, as many as shared memory holds: up to
+//             220 KB a multiprocessor. x goes from the L2 cache straight into registers, 16 bytes a lane and
+//             eight rows, and serves one or two tiles. The zero point and the 128 of a code leave through one
+//             more product: -136 times the sum of x. Pairs of blocks share k; their sums meet in distributed
+//             shared memory. The grid fills the GPU once.
+// Why         the weights stream in 8 us. What counts is the start, the end and the last wave; rung 4 asks for
+//             a third as much at once and decodes with twice as many instructions.
 // Prediction  1.4x rung 4 for few rows of x: 12 us at the measured size.
 //
-// Shapes      x [m, k] bf16, w [n, k] codes of 4 bits, scales [n, k / 128] bf16, y [m, n] bf16.
-// Launch      clusters of 1 to 8 blocks of up to 16 warps; a warp owns 64 rows of w and some groups of k.
-// Resources   up to 128 registers; up to 227 KB of shared memory; prepared: the size of w and the scales.
-// Cost        2 m n k FLOPs; n k / 2 + n k / 64 + 2 m (k + n) bytes.
+// Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
+// Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 or 128 rows of w and some groups of k.
+// Resources   up to 255 registers; up to 220 KB of shared memory; prepared: the size of w and the scales.
+// Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes of weights; x once for each tile or two, from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
-// Source      Marlin (Frantar et al., 2024) for the shuffle in front; bulk copies and clusters: CUDA C++
-//             programming guide. Needs sm_90.
+// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's. Needs sm_90.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -26,26 +26,29 @@
 namespace cg = cooperative_groups;
 using bf16 = __nv_bfloat16;
 
-constexpr int kGroup = 128;                     // codes of a row that share a scale
-constexpr int kRows = 64;                       // rows of w in a tile
-constexpr int kTiles = kRows / 16;              // of an mma
+constexpr int kGroup = 128;         // codes of a row that share a scale
+constexpr int kRows = 64;           // rows of w in a tile
+constexpr int kTiles = kRows / 16;  // of an mma
+constexpr int kPairs = kGroup / 32; // of steps: a lane multiplies eight neighbours of x in two
 constexpr int kScaleBytes = kRows * 2;
 constexpr int kChunk = kScaleBytes + kRows * kGroup / 2;  // a tile's share of a group: its scales, its codes
-constexpr int kMostWarps = 16, kMostStages = 16;
-constexpr int most_warps(int m_tiles) { return m_tiles > 2 ? kMostWarps / 2 : kMostWarps; }  // what the registers allow
-constexpr int kMostShared = 227 * 1024;
-constexpr int kRowPad = 64;  // [B] between rows of x, so that two rows lie in different banks
-constexpr int kSumPad = 4;   // floats between the sums of two rows of x
+constexpr int kMostWarps = 14, kMostStages = 16;
+constexpr int kMostShared = 220 * 1024;
+constexpr int kSumPad = 4;  // floats between the sums of two rows of x
+
+/// What the registers allow, for kM mma columns and kT tiles of a warp.
+constexpr int most_warps(int m_tiles, int tiles) { return m_tiles * tiles > 2 ? 8 : kMostWarps; }
 
 /// How the work is cut, the same for all blocks.
 struct Plan {
-  int cluster;        // blocks that split k
-  int warps_n;        // tiles of a block
-  int warps_k;        // warps that split a block's part of k
-  int block_groups;   // groups of k of a block
-  int warp_groups;    // groups of k of a warp
-  int stages;         // chunks of a warp on their way
-  int blocks, shared; // shared: bytes
+  int cluster;       // blocks that share k: 1 or 2
+  int tiles;         // of a warp
+  int warps_n;       // warps beside each other along n
+  int warps_k;       // warps that share a block's part of k
+  int block_groups;  // groups of k of a block
+  int warp_groups;   // groups of k of a warp
+  int stages;        // chunks of a warp on their way
+  int blocks, shared;  // shared: bytes
 };
 
 // ---- prepare: the order in which a warp reads ------------------------------------------------------------
@@ -115,7 +118,7 @@ __device__ void decode(unsigned (&a)[4], unsigned word) {
   for (int i = 0; i < 4; ++i)
     asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(a[i]) : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
 }
-constexpr float kOffset = -136;
+constexpr unsigned kOffset = 0xc308c308u;  // -136 in bf16, twice
 
 /// c += a * b for 16 x 8 results, 16 deep.
 __device__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -125,39 +128,57 @@ __device__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, uns
 }
 __device__ float low(unsigned word) { return __uint_as_float(word << 16); }
 __device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u); }
-__device__ float sum_of(uint4 v) {
-  return ((low(v.x) + high(v.x)) + (low(v.y) + high(v.y))) + ((low(v.z) + high(v.z)) + (low(v.w) + high(v.w)));
-}
+
+/// A lane's part of x for one group, and -136 times the sums over the group, as the results of an mma lie.
+template <int kM>
+struct Right {
+  uint4 x[kM][kPairs];
+  float offset[kM][2];  // two columns; all rows are alike
+
+  __device__ void load(const bf16* const (&row)[kM], int group) {
+#pragma unroll
+    for (int j = 0; j < kM; ++j)
+#pragma unroll
+      for (int pair = 0; pair < kPairs; ++pair)
+        x[j][pair] = *reinterpret_cast<const uint4*>(row[j] + static_cast<int64_t>(group) * kGroup + pair * 32);
+    const unsigned constant[4] = {kOffset, kOffset, kOffset, kOffset};
+#pragma unroll
+    for (int j = 0; j < kM; ++j) {
+      float sums[4] = {};
+#pragma unroll
+      for (int pair = 0; pair < kPairs; ++pair) {
+        multiply(sums, constant, x[j][pair].x, x[j][pair].y);
+        multiply(sums, constant, x[j][pair].z, x[j][pair].w);
+      }
+      offset[j][0] = sums[0], offset[j][1] = sums[1];
+    }
+  }
+};
 
 /// One chunk: temp = codes * x over a group, then sum += scale * temp.
 template <int kM>
-__device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk, const uint8_t* const (&x)[kM],
-                               const float* offsets) {
+__device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk, const Right<kM>& right) {
   const int lane = threadIdx.x % 32;
   float temp[kTiles][kM][4];
 #pragma unroll
-  for (int j = 0; j < kM; ++j) {
-    const float2 offset = *reinterpret_cast<const float2*>(offsets + j * 8 + lane % 4 * 2);
+  for (int t = 0; t < kTiles; ++t)
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) temp[t][j][0] = temp[t][j][2] = offset.x, temp[t][j][1] = temp[t][j][3] = offset.y;
-  }
+    for (int j = 0; j < kM; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) temp[t][j][e] = right.offset[j][e % 2];
   const uint4* const codes = reinterpret_cast<const uint4*>(chunk + kScaleBytes) + lane;
 #pragma unroll
-  for (int pair = 0; pair < kGroup / 32; ++pair) {
-    uint4 right[kM];
+  for (int step = 0; step < 2 * kPairs; ++step) {
+    const uint4 words = codes[step * 32];
+    const unsigned word[kTiles] = {words.x, words.y, words.z, words.w};
 #pragma unroll
-    for (int j = 0; j < kM; ++j) right[j] = *reinterpret_cast<const uint4*>(x[j] + pair * 64);
+    for (int t = 0; t < kTiles; ++t) {
+      unsigned left[4];
+      decode(left, word[t]);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const uint4 words = codes[(pair * 2 + half) * 32];
-      const unsigned word[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-      for (int t = 0; t < kTiles; ++t) {
-        unsigned left[4];
-        decode(left, word[t]);
-#pragma unroll
-        for (int j = 0; j < kM; ++j)
-          multiply(temp[t][j], left, half == 0 ? right[j].x : right[j].z, half == 0 ? right[j].y : right[j].w);
+      for (int j = 0; j < kM; ++j) {
+        const uint4 x = right.x[j][step / 2];
+        multiply(temp[t][j], left, step % 2 == 0 ? x.x : x.z, step % 2 == 0 ? x.y : x.w);
       }
     }
   }
@@ -172,139 +193,136 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk
       for (int e = 0; e < 4; ++e) sum[t][j][e] = fmaf(scale[t][e / 2], temp[t][j][e], sum[t][j][e]);
 }
 
+__device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+
+/// Four neighbours of a row of y; those behind its end are not stored.
+__device__ void store(bf16* y, int64_t row, int column, int n, float4 v) {
+  bf16* const to = y + row * n + column;
+  const __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(v.x, v.y), __floats2bfloat162_rn(v.z, v.w)};
+  if (n % 4 == 0) {
+    if (column < n) *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(pairs);
+  } else {
+    const bf16 values[4] = {pairs[0].x, pairs[0].y, pairs[1].x, pairs[1].y};
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      if (column + e < n) to[e] = values[e];
+  }
+}
+
+/// Adds up the sums of all warps, `parts` [part of k][row of x][row of w], and with two blocks those of both:
+/// each stores one half of the columns.
 template <int kM>
-__global__ void __launch_bounds__(most_warps(kM) * 32, 1)
+__device__ void store_sums(float* parts, bf16* y, int m0, int present, int first_column, int n, const Plan& plan, int rank) {
+  cg::cluster_group cluster = cg::this_cluster();
+  const int width = plan.warps_n * plan.tiles * kRows, pitch = width + kSumPad, slice = width / plan.cluster;
+  const auto own = [&](int row, int column) {
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 4
+    for (int p = 0; p < plan.warps_k; ++p)
+      total = added(total, *reinterpret_cast<const float4*>(parts + (p * kM * 8 + row) * pitch + column));
+    return total;
+  };
+  const int vectors = slice / 4, all = present * vectors, threads = plan.warps_n * plan.warps_k * 32;
+  if (plan.cluster == 2) {
+    for (int i = threadIdx.x; i < all; i += threads) {
+      const int row = i / vectors, column = (rank ^ 1) * slice + i % vectors * 4;
+      const float4 total = own(row, column);
+      *reinterpret_cast<float4*>(parts + row * pitch + column) = total;  // only this thread uses these
+    }
+    cluster.sync();  // the sums for the other block are there
+  }
+  const float* const theirs = plan.cluster == 2 ? cluster.map_shared_rank(parts, rank ^ 1) : nullptr;
+  for (int i = threadIdx.x; i < all; i += threads) {
+    const int row = i / vectors, column = rank * slice + i % vectors * 4;
+    float4 total = own(row, column);
+    if (theirs) total = added(total, *reinterpret_cast<const float4*>(theirs + row * pitch + column));
+    store(y, m0 + row, first_column + column, n, total);
+  }
+  if (plan.cluster == 2) cluster.sync();  // nobody leaves while the other block still reads its sums
+}
+
+template <int kM, int kT>
+__global__ void __launch_bounds__(most_warps(kM, kT) * 32, 1)
     w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k, int n,
           const Plan plan) {
   extern __shared__ __align__(128) uint8_t shared[];
-  __shared__ Arrival full[kMostWarps][kMostStages], x_full;
-  cg::cluster_group cluster = cg::this_cluster();
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  const int rank = static_cast<int>(blockIdx.x) % plan.cluster, first_tile = static_cast<int>(blockIdx.x) / plan.cluster * plan.warps_n;
+  __shared__ Arrival full[kMostWarps][kMostStages];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int rank = static_cast<int>(blockIdx.x) % plan.cluster;
+  const int block_tile = static_cast<int>(blockIdx.x) / plan.cluster * plan.warps_n * kT;
   const int groups = k / kGroup, tiles = (n + kRows - 1) / kRows;
   const int m0 = static_cast<int>(blockIdx.y) * kM * 8, present = min(kM * 8, m - m0);  // rows of x
-  const int block_first = rank * plan.block_groups, block_count = max(0, min(plan.block_groups, groups - block_first));
-  const int pitch = plan.block_groups * kGroup * 2 + kRowPad;
-  uint8_t* const x_rows = shared;
-  float* const offsets = reinterpret_cast<float*>(x_rows + kM * 8 * pitch);  // -136 sum(x) [group][row]
-  uint8_t* const ring = reinterpret_cast<uint8_t*>(offsets + plan.block_groups * kM * 8) + warp * plan.stages * kChunk;
 
-  const int tile = first_tile + warp % plan.warps_n, part = warp / plan.warps_n;
-  const int first = part * plan.warp_groups;  // in the block's groups
-  const int count = tile < tiles ? max(0, min(plan.warp_groups, block_count - first)) : 0;
-  const uint8_t* const from = chunks + (static_cast<int64_t>(tile) * groups + block_first + first) * kChunk;
+  const int part = warp / plan.warps_n, first_tile = block_tile + warp % plan.warps_n * kT;
+  const int first = rank * plan.block_groups + part * plan.warp_groups;
+  const int end = min(min(first + plan.warp_groups, (rank + 1) * plan.block_groups), groups);
+  const int count = first_tile < tiles ? max(0, end - first) * kT : 0;  // chunks: all tiles of a group, then the next group
+  uint8_t* const ring = shared + warp * plan.stages * kChunk;
   const auto fetch = [&](int i) {
     Arrival* const at = &full[warp][i % plan.stages];
+    const int64_t tile = min(first_tile + i % kT, tiles - 1);  // behind the last one: once more, and not stored
     expect(at, kChunk);
-    copy_bulk(ring + i % plan.stages * kChunk, from + static_cast<int64_t>(i) * kChunk, kChunk, at);
+    copy_bulk(ring + i % plan.stages * kChunk, chunks + (tile * groups + first + i / kT) * kChunk, kChunk, at);
   };
-
   if (lane == 0) {
     for (int i = 0; i < plan.stages; ++i) init(&full[warp][i]);
-    if (warp == 0) init(&x_full);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    if (warp == 0) expect(&x_full, static_cast<unsigned>(present * block_count * kGroup * 2));
     for (int i = 0; i < min(plan.stages, count); ++i) fetch(i);
   }
-  __syncthreads();
-  if (warp == 0 && block_count > 0)
-    for (int r = lane; r < present; r += 32)
-      copy_bulk(x_rows + r * pitch, x + static_cast<int64_t>(m0 + r) * k + block_first * kGroup,
-                static_cast<unsigned>(block_count * kGroup * 2), &x_full);
-  wait_for(&x_full, 0);
-  // Sums of x, a quarter of a group by each thread.
-  for (int i = threadIdx.x; i < block_count * kM * 8 * 4; i += blockDim.x) {
-    const int row = i / 4 % (kM * 8), group = i / (kM * 8 * 4);
-    const uint4* v = reinterpret_cast<const uint4*>(x_rows + min(row, present - 1) * pitch + group * kGroup * 2) + i % 4;
-    float s = (sum_of(v[0]) + sum_of(v[4])) + (sum_of(v[8]) + sum_of(v[12]));
-    s += __shfl_xor_sync(0xffffffffu, s, 1);
-    s += __shfl_xor_sync(0xffffffffu, s, 2);
-    if (i % 4 == 0) offsets[group * kM * 8 + row] = kOffset * s;
-  }
-  __syncthreads();
+  __syncwarp();  // the barriers are ready
 
-  float sum[kTiles][kM][4] = {};
-  const uint8_t* x_at[kM];
+  const bf16* row[kM];  // a row behind the last one is read as the last one, and not stored
 #pragma unroll
-  for (int j = 0; j < kM; ++j)
-    x_at[j] = x_rows + min(j * 8 + lane / 4, present - 1) * pitch + first * kGroup * 2 + lane % 4 * 16;
+  for (int j = 0; j < kM; ++j) row[j] = x + static_cast<int64_t>(m0 + min(j * 8 + lane / 4, present - 1)) * k + lane % 4 * 8;
+  float sum[kT][kTiles][kM][4] = {};
   int stage = 0, parity = 0;
 #pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    wait_for(&full[warp][stage], parity);
-    multiply_chunk<kM>(sum, ring + stage * kChunk, x_at, offsets + (first + i) * kM * 8);
-    __syncwarp();  // all lanes have read the chunk
-    if (lane == 0 && i + plan.stages < count) fetch(i + plan.stages);
+  for (int i = 0; i < count; i += kT) {
+    Right<kM> right;
+    right.load(row, first + i / kT);
 #pragma unroll
-    for (int j = 0; j < kM; ++j) x_at[j] += kGroup * 2;
-    if (++stage == plan.stages) stage = 0, parity ^= 1;
+    for (int t = 0; t < kT; ++t) {
+      wait_for(&full[warp][stage], parity);
+      multiply_chunk<kM>(sum[t], ring + stage * kChunk, right);
+      __syncwarp();  // all lanes have read the chunk
+      if (lane == 0 && i + t + plan.stages < count) fetch(i + t + plan.stages);
+      if (++stage == plan.stages) stage = 0, parity ^= 1;
+    }
   }
 
-  // The sums of all warps, in place of x and the ring: [part of k][row of x][row of w].
-  __syncthreads();
+  __syncthreads();  // nobody needs the ring any more
   float* const parts = reinterpret_cast<float*>(shared);
-  const int width = plan.warps_n * kRows, sum_pitch = width + kSumPad;
+  const int pitch = plan.warps_n * kT * kRows + kSumPad;
 #pragma unroll
-  for (int t = 0; t < kTiles; ++t)
+  for (int t = 0; t < kT * kTiles; ++t)
 #pragma unroll
     for (int j = 0; j < kM; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int row = j * 8 + lane % 4 * 2 + e % 2, column = warp % plan.warps_n * kRows + t * 16 + e / 2 * 8 + lane / 4;
-        parts[(part * kM * 8 + row) * sum_pitch + column] = sum[t][j][e];
+        const int r = j * 8 + lane % 4 * 2 + e % 2, column = warp % plan.warps_n * kT * kRows + t * 16 + e / 2 * 8 + lane / 4;
+        parts[(part * kM * 8 + r) * pitch + column] = sum[t / kTiles][t % kTiles][j][e];
       }
-  cluster.sync();  // all parts are complete
-  const int slice = width / plan.cluster;  // columns that this block adds up
-  for (int i = threadIdx.x; i < present * slice / 4; i += blockDim.x) {
-    const int row = i / (slice / 4), column = rank * slice + i % (slice / 4) * 4;
-    float4 total = make_float4(0, 0, 0, 0);
-    for (int b = 0; b < plan.cluster; ++b) {
-      const float* const theirs = cluster.map_shared_rank(parts, b);
-      for (int p = 0; p < plan.warps_k; ++p) {
-        const float4 v = *reinterpret_cast<const float4*>(theirs + (p * kM * 8 + row) * sum_pitch + column);
-        total.x += v.x, total.y += v.y, total.z += v.z, total.w += v.w;
-      }
-    }
-    const int at = first_tile * kRows + column;
-    bf16* const to = y + static_cast<int64_t>(m0 + row) * n + at;
-    if (n % 4 == 0) {
-      const __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(total.x, total.y), __floats2bfloat162_rn(total.z, total.w)};
-      if (at < n) *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(pairs);
-    } else {
-      const float values[4] = {total.x, total.y, total.z, total.w};
-      for (int e = 0; e < 4; ++e)
-        if (at + e < n) to[e] = __float2bfloat16(values[e]);
-    }
-  }
-  cluster.sync();  // nobody leaves while another block still reads its sums
-  (void)warps;
+  __syncthreads();
+  store_sums<kM>(parts, y, m0, present, block_tile * kRows, n, plan, rank);
 }
 
 #ifdef VARIANTS
 Plan forced{};
 #endif
 
-/// Shared memory of a plan.
-int shared_of(const Plan& p, int m_tiles) {
-  const int ring = p.warps_n * p.warps_k * p.stages * kChunk;
-  const int x = m_tiles * 8 * (p.block_groups * kGroup * 2 + kRowPad) + p.block_groups * m_tiles * 8 * 4;
-  const int parts = p.warps_k * m_tiles * 8 * (p.warps_n * kRows + kSumPad) * 4;
-  return std::max(ring + x, parts);
-}
-
 Plan complete(Plan p, int m_tiles, int64_t k, int64_t n, int budget) {
   const int groups = static_cast<int>(k / kGroup), tiles = static_cast<int>((n + kRows - 1) / kRows);
   p.block_groups = (groups + p.cluster - 1) / p.cluster;
   p.warp_groups = (p.block_groups + p.warps_k - 1) / p.warps_k;
-  p.blocks = (tiles + p.warps_n - 1) / p.warps_n * p.cluster;
-  p.stages = std::min(p.warp_groups, kMostStages);
-  while (p.stages > 1 && shared_of(p, m_tiles) > budget) --p.stages;
-  p.shared = shared_of(p, m_tiles);
+  p.blocks = (tiles + p.warps_n * p.tiles - 1) / (p.warps_n * p.tiles) * p.cluster;
+  const int warps = p.warps_n * p.warps_k;
+  p.stages = std::max(1, std::min({p.warp_groups * p.tiles, kMostStages, budget / (warps * kChunk)}));
+  const int sums = p.warps_k * m_tiles * 8 * (p.warps_n * p.tiles * kRows + kSumPad) * 4;
+  p.shared = std::max(warps * p.stages * kChunk, sums);
   return p;
 }
 
-/// The plan whose busiest multiprocessor has the fewest chunks. Clusters lie within 16 neighbouring
-/// multiprocessors.
+/// The plan whose busiest multiprocessor has the fewest chunks; two tiles a warp, if that costs nothing.
 Plan plan_of(int m_tiles, int64_t k, int64_t n) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
@@ -312,28 +330,26 @@ Plan plan_of(int m_tiles, int64_t k, int64_t n) {
   const int64_t tiles = (n + kRows - 1) / kRows, groups = k / kGroup;
   Plan best{};
   int64_t least = INT64_MAX;
-  for (int cluster = 1; cluster <= 8; cluster *= 2) {
-    const int64_t clusters = std::max(1, multiprocessors / 16 * 16 / cluster);
-    Plan p{};
-    p.cluster = cluster;
-    p.warps_n = static_cast<int>(std::min<int64_t>((tiles + clusters - 1) / clusters, most_warps(m_tiles)));
-    const int64_t block_groups = (groups + cluster - 1) / cluster;
-    p.warps_k = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(most_warps(m_tiles) / p.warps_n, block_groups)));
-    p = complete(p, m_tiles, k, n, kMostShared);
-    const int64_t waves = (p.blocks + clusters * cluster - 1) / (clusters * cluster);
-    const int64_t cost = waves * p.warps_n * p.warps_k * p.warp_groups;
-    if (p.shared <= kMostShared && cost < least) least = cost, best = p;
-  }
+  for (int cluster = 2; cluster >= 1; --cluster)
+    for (int warp_tiles = m_tiles > 2 ? 1 : 2; warp_tiles >= 1; --warp_tiles) {
+      const int64_t clusters = std::max(1, multiprocessors / cluster), block_groups = (groups + cluster - 1) / cluster;
+      const int64_t most = most_warps(m_tiles, warp_tiles);
+      Plan p{};
+      p.cluster = cluster, p.tiles = warp_tiles;
+      p.warps_n = static_cast<int>(std::min((tiles + clusters * warp_tiles - 1) / (clusters * warp_tiles), most));
+      p.warps_k = static_cast<int>(std::max<int64_t>(1, std::min(std::min<int64_t>(8, most / p.warps_n), block_groups)));
+      p = complete(p, m_tiles, k, n, kMostShared);
+      const int64_t waves = (p.blocks + clusters * cluster - 1) / (clusters * cluster);
+      const int64_t cost = waves * p.warps_n * p.warps_k * p.warp_groups * p.tiles;
+      if (cost < least) least = cost, best = p;
+    }
   return best;
 }
 
-template <int kM>
-void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared, cudaStream_t stream) {
-  Plan plan = plan_of(kM, k, n);
-#ifdef VARIANTS
-  if (forced.cluster) plan = complete(forced, kM, k, n, forced.shared);
-#endif
-  cudaFuncSetAttribute(w4a16<kM>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared);
+template <int kM, int kT>
+void launch_with(const Plan& plan, const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared,
+                 cudaStream_t stream) {
+  cudaFuncSetAttribute(w4a16<kM, kT>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(plan.blocks), static_cast<unsigned>((m + kM * 8 - 1) / (kM * 8)));
   config.blockDim = dim3(static_cast<unsigned>(plan.warps_n * plan.warps_k * 32));
@@ -345,8 +361,20 @@ void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const 
   cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
   config.attrs = cluster;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
+  cudaLaunchKernelEx(&config, w4a16<kM, kT>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
                      static_cast<int>(n), plan);
+}
+
+template <int kM>
+void launch_planned(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared, cudaStream_t stream) {
+  Plan plan = plan_of(kM, k, n);
+#ifdef VARIANTS
+  if (forced.cluster) plan = complete(forced, kM, k, n, forced.shared);
+#endif
+  if constexpr (kM <= 2) {
+    if (plan.tiles == 2) return launch_with<kM, 2>(plan, x, y, m, k, n, prepared, stream);
+  }
+  launch_with<kM, 1>(plan, x, y, m, k, n, prepared, stream);
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
@@ -362,7 +390,7 @@ extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/
 extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/,
                        bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared, void* /*workspace*/,
                        cudaStream_t stream) {
-  if (m <= 8) launch_with<1>(x, y, m, k, n, prepared, stream);
-  else if (m <= 16) launch_with<2>(x, y, m, k, n, prepared, stream);
-  else launch_with<4>(x, y, m, k, n, prepared, stream);
+  if (m <= 8) launch_planned<1>(x, y, m, k, n, prepared, stream);
+  else if (m <= 16) launch_planned<2>(x, y, m, k, n, prepared, stream);
+  else launch_planned<4>(x, y, m, k, n, prepared, stream);
 }
