@@ -24,8 +24,15 @@ OracleFunction oracle_of(const std::string& id) {
   return reinterpret_cast<OracleFunction>(dlsym(library, "capstone_oracle"));
 }
 
-std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::mt19937_64& random) {
+/// `columns`: the extent of the last dimension.
+std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::int64_t columns,
+                        std::mt19937_64& random) {
   std::vector<float> values(static_cast<std::size_t>(elements));
+  if (std::holds_alternative<InitGenerator>(parameter.init)) {  // probabilities: a row sums to about one
+    std::uniform_real_distribution<float> uniform(0, 2);
+    for (float& value : values) value = uniform(random) / static_cast<float>(columns);
+    return values;
+  }
   if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
     std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
     for (float& value : values) value = static_cast<float>(integer(random));
@@ -65,7 +72,8 @@ OracleCase::OracleCase(const std::string& id, Sizes sizes, std::uint64_t seed) :
     if (parameter.is_scalar())
       tensors_.push_back({static_cast<float>(parameter.value->evaluate(sizes_).value())});
     else
-      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(), random));
+      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(),
+                              shapes_.back().empty() ? 1 : shapes_.back().back(), random));
   }
   judge();
 }
