@@ -164,6 +164,12 @@ const Problem kProblems[] = {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
     {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"spec_accept",
+     {{13, 4, 1001}, {3, 40, 130}, {1, 3, 32004}},
+     [](const Dims& d) {
+       const int64_t drafts = d[0] * d[1], all = d[0] * (d[1] + 1);
+       return Dims{drafts, drafts * d[2], all * d[2], all, all};
+     }},
     {"sum",
      {{31}, {100003}},
      [](const Dims& d) {
@@ -173,6 +179,16 @@ const Problem kProblems[] = {
      {{33, 129}, {64, 264}, {3, 14336}},
      [](const Dims& d) {
        return Dims{2 * d[0] * d[1], d[0] * d[1]};
+     }},
+    {"top_p_sample",
+     {{5, 1001}, {3, 4096}, {2, 30}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0], d[0], d[0], d[0]};
+     }},
+    {"topk_rows",
+     {{5, 1001, 100}, {2, 9001, 2048}, {3, 50, 64}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0], d[0] * d[2]};
      }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
@@ -222,7 +238,8 @@ void* allocate(size_t bytes, int fill) {
 }
 
 /// The arguments of one launch, in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in
-/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are bytes of 0xff.
+/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are
+/// bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
   std::vector<int32_t> integers;

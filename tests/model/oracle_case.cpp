@@ -45,6 +45,13 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
           std::round(low + (high - low) * static_cast<double>(i) / std::max<double>(1, values.size() - 1)));
     return values;
   }
+  if (std::holds_alternative<InitGenerator>(parameter.init) && parameter.dtype == DType::kF32) {
+    // Probabilities: a row sums to about one.
+    const double columns = parameter.shape.back().evaluate(sizes).value();
+    std::uniform_real_distribution<float> uniform(0, 2);
+    for (float& value : values) value = uniform(random) / static_cast<float>(columns);
+    return values;
+  }
   if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
     std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
     for (float& value : values) value = static_cast<float>(integer(random));

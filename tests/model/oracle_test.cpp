@@ -6,6 +6,7 @@
 #include <ctime>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "tests/model/oracle_case.h"
 
@@ -133,6 +134,78 @@ TEST(W4a16Oracle, LowNibbleFirstZeroAtEightAndAScaleForEachGroup) {
   c.judge();
   EXPECT_EQ(c.expected, (std::vector<double>{(-8 + 70) * 0.5 + 200, -6 * 1000 * 4.0}));
   EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(4.0 * 4 + 35 * 35 + 200 * 200));
+}
+
+TEST(TopkRowsOracle, TiesGoToTheLowerIndexAndShortRowsArePadded) {
+  OracleCase c("topk_rows", {{"rows", 3}, {"n", 5}, {"k", 3}}, 1);
+  c.tensor("x") = {1, 2, 1, 2, 1, 5, -1, 7, 9, 9, -0.0f, 0.0f, -3, -2, 0.0f};
+  c.tensor("length") = {100, 2, 5};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{0, 1, 3, 0, 1, -1, 0, 1, 4}));  // -0 equals 0
+}
+
+TEST(TopPSampleOracle, KeepsAPrefixAndDrawsInTheOrderOfTheTokens) {
+  OracleCase c("top_p_sample", {{"b", 6}, {"v", 4}}, 1);
+  c.tensor("probs").clear();
+  for (int row = 0; row < 6; ++row)
+    for (const float p : {0.125f, 0.5f, 0.25f, 0.125f}) c.tensor("probs").push_back(p);
+  c.tensor("top_p") = {0.5f, 0.75f, 0.875f, 1, 1, 0};
+  c.tensor("top_k") = {9, 9, 9, 9, 1, 9};
+  c.tensor("u") = {0.99f, 0.7f, 0.1f, 0.99f, 0.99f, 0.5f};
+  c.judge();
+  // {1}; {1, 2}: 0.7 of 0.75 is behind 0.5; {1, 2, 0}: 0.0875 is in token 0; all; top_k 1; at least one
+  EXPECT_EQ(c.expected, (std::vector<double>{1, 2, 0, 3, 1, 1}));
+}
+
+TEST(SpecAcceptOracle, AcceptsAPrefixThenDrawsFromTheResidual) {
+  OracleCase c("spec_accept", {{"b", 3}, {"gamma", 2}, {"v", 6}}, 1);
+  const std::vector<float> even = {0.5f, 0.5f, 0, 0, 0, 0}, first = {1, 0, 0, 0, 0, 0};
+  const auto rows = [](std::initializer_list<std::vector<float>> list) {
+    std::vector<float> all;
+    for (const auto& row : list) all.insert(all.end(), row.begin(), row.end());
+    return all;
+  };
+  c.tensor("draft") = {0, 1, 0, 0, 1, 0};
+  c.tensor("q") = rows({first, even, first, first, even, even});
+  c.tensor("p") = rows({even, first, even, first, first, even, even, even, even});
+  c.tensor("u") = {0.25f, 0, 0, 0.5f, 0, 0.75f, 0.9f, 0.9f, 0.75f};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{
+                            0, 0, -1,   // 0.25 < 0.5; then p of token 1 is 0, and the residual is token 0 alone
+                            0, 0, 1,    // all accepted: 0.75 of the last row
+                            1, 0, 1}))  // 0.9 * 0.5 < 0.5, twice
+      << "the second sequence accepts 0.5 * 1 < 1";
+}
+
+/// The theorem behind speculative decoding: whatever q is, the token that comes out is distributed as p says. A
+/// million draws, by the oracle's own arithmetic; the bound is the 99.99 % point of chi-square with 7 degrees.
+TEST(SpecAcceptOracle, FirstTokenIsDistributedAsPSays) {
+  constexpr int kDraws = 125000, kRounds = 8, kTokens = 8;
+  const float p[kTokens] = {0.25f, 0.125f, 0.125f, 0.0625f, 0.1875f, 0.125f, 0.0625f, 0.0625f};
+  const float q[kTokens] = {0.0625f, 0.25f, 0.0625f, 0.125f, 0.125f, 0.25f, 0.0625f, 0.0625f};
+  std::vector<double> counts(kTokens, 0.0);
+  std::mt19937 random(7);
+  std::discrete_distribution<int> draft(std::begin(q), std::end(q));
+  const auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-24f; };
+  OracleCase c("spec_accept", {{"b", kDraws}, {"gamma", 1}, {"v", kTokens}}, 1);
+  for (int i = 0; i < kDraws; ++i)
+    for (int j = 0; j < kTokens; ++j) {
+      c.tensor("q")[i * kTokens + j] = q[j];
+      c.tensor("p")[(2 * i) * kTokens + j] = c.tensor("p")[(2 * i + 1) * kTokens + j] = p[j];
+    }
+  for (int round = 0; round < kRounds; ++round) {
+    for (float& token : c.tensor("draft")) token = static_cast<float>(draft(random));
+    for (float& u : c.tensor("u")) u = uniform();
+    c.judge();
+    for (int i = 0; i < kDraws; ++i) ++counts[static_cast<std::size_t>(c.expected[2 * i])];
+  }
+  double chi_square = 0;
+  for (int j = 0; j < kTokens; ++j) {
+    const double expected = static_cast<double>(p[j]) * kDraws * kRounds;
+    chi_square += (counts[j] - expected) * (counts[j] - expected) / expected;
+  }
+  EXPECT_LT(chi_square, 29.9);
+  EXPECT_GT(chi_square, 0.1) << "too even to be random";
 }
 
 /// h 1, n 2, d 64 with scores 1 and 0 for either query, and values 1 and 5 in the first column.

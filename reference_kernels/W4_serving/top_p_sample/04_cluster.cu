@@ -1,23 +1,23 @@
-// Rung 4: a cluster of eight blocks holds a row in shared memory. One read, and only likely tokens are counted.
+// Rung 4: a cluster of eight blocks reads a row once and remembers the likely tokens.
 //
-// Changed     the row is spread over the shared memory of eight multiprocessors, 64 KB each, which bulk copies
-//             fill. Counters cover a window of probabilities at a time: first 2^-14 and above, where the
-//             threshold usually is and where a row has room for at most 2^14 tokens; then 2^-19; then the
-//             rest. Each block counts its share, sends what it counted to the first block, and that one looks
-//             for the threshold. The few tokens of the last bin become a list; the block puts them in order
-//             by counting who is ahead. Each warp owns neighbouring tokens, so the sums of the kept mass
-//             follow in the order of the tokens.
-// Why         rung 3 reads a row five times with one multiprocessor of 132 for each, half of them idle, and
-//             its additions wait for one another: nearly all of 128256 tokens fall into a few dozen bins.
-// Prediction  33 MB are 8 us; three passes over shared memory 1.2 us each; six meetings of the cluster 1 us
-//             each: 18 us.
+// Changed     the row is spread over eight blocks. While it adds up the weights of its part, a warp keeps a list
+//             of the tokens with a probability of 2^-14 or more: a row has room for 2^14 of them, and mostly
+//             has a few hundred. The threshold nearly always lies among them. Then everything that follows
+//             looks at the lists alone: counters for 1024 bins, which each block sends to the first one; the
+//             few tokens of the last bin, put in order by counting who is ahead; the sums of the kept mass,
+//             warp by warp in the order of the tokens. Where the lists do not suffice, the counters go on with
+//             the tokens down to 2^-19 and then with the rest, and read the row again.
+// Why         rung 3 reads a row five times with one multiprocessor, half of the GPU idle, and its additions
+//             wait for one another: nearly all of 128256 tokens fall into a few dozen bins.
+// Prediction  33 MB are 8 us at 4.3 TB/s; six meetings of the cluster 1 us each; the rest 3 us: 20 us with the
+//             launch. Rows without limits read the row three times more, from L2: 15 us longer.
 //
-// Shapes      probs [b, v], top_p, top_k, u [b], token [b]; v up to 400 thousand.
-// Launch      <<<8 b, 512>>> in clusters of 8.
-// Resources   75 KB of shared memory at v = 128256, three blocks a multiprocessor; no workspace.
-// Cost        one read of probs.
-// Divides     v % 4 == 0 for bulk copies; otherwise loads of 4 bytes.
-// Source      this project. Clusters and bulk copies need a GPU of compute capability 9.0.
+// Shapes      probs [b, v], top_p, top_k, u [b], token [b].
+// Launch      <<<8 b, 256>>> in clusters of 8.
+// Resources   15 KB of shared memory, four blocks a multiprocessor; no workspace.
+// Cost        one read of probs, in wide rows more.
+// Divides     v % 4 == 0 for loads of 16 bytes; otherwise 4 bytes.
+// Source      this project. Clusters need a GPU of compute capability 9.0.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -25,16 +25,14 @@
 
 namespace cg = cooperative_groups;
 
-#ifndef CLUSTER
-#define CLUSTER 8
-#endif
-constexpr int kCluster = CLUSTER, kThreads = 512, kWarps = kThreads / 32;
-constexpr int kBins = 1024, kOwnBins = kBins / kThreads, kMostCandidates = 256;
-constexpr unsigned kAllLanes = 0xffffffffu;
 using Wide = unsigned long long;
+constexpr int kCluster = 8, kThreads = 256, kWarps = kThreads / 32, kInFlight = 4;
+constexpr int kBins = 1024, kOwnBins = kBins / kThreads, kMostCandidates = 256, kMostListed = 64;
+constexpr unsigned kAllLanes = 0xffffffffu;
 
 /// A probability in units of 2^-31. The weights of a row sum to less than 2^32.
 __device__ unsigned weight(float p) { return static_cast<unsigned>(p * 0x1p31f); }
+__device__ unsigned weight_of_bits(unsigned bits) { return weight(__uint_as_float(bits)); }
 
 struct Sums {
   unsigned mass, count;
@@ -47,11 +45,12 @@ struct Search {
   unsigned count;  // of the tokens there, once they are counted
   bool found;      // the threshold lies there
 };
-__device__ unsigned bits_of_power(int exponent) { return static_cast<unsigned>(127 + exponent) << 23; }
+constexpr unsigned kLikely = (127u - 14) << 23;  // the bits of 2^-14
 /// The windows: 2^-14 and above, down to 2^-19, down to 2^-31, the least probability with a weight.
 __device__ void set_window(Search& search, int window) {
-  search.low = bits_of_power(window == 0 ? -14 : window == 1 ? -19 : -31);
-  search.high = (window == 0 ? bits_of_power(2) : window == 1 ? bits_of_power(-14) : bits_of_power(-19)) - 1;
+  constexpr unsigned kLows[] = {kLikely, (127u - 19) << 23, (127u - 31) << 23}, kHighest = (127u + 2) << 23;
+  search.low = window == 0 ? kLows[0] : window == 1 ? kLows[1] : kLows[2];
+  search.high = (window == 0 ? kHighest : window == 1 ? kLows[0] : kLows[1]) - 1;
 }
 /// How many of the lower bits a bin leaves open.
 __device__ int shift_of(const Search& search) {
@@ -64,81 +63,89 @@ struct Last {
   unsigned bits, index;
 };
 
+/// A token: the bits of its probability above, its index upside down below, so that a larger one comes first.
+__device__ Wide token_of(unsigned bits, unsigned index) { return Wide{bits} << 32 | ~index; }
+__device__ unsigned bits_of(Wide token) { return static_cast<unsigned>(token >> 32); }
+__device__ unsigned index_of(Wide token) { return ~static_cast<unsigned>(token); }
+
 struct Shared {
-  unsigned mass[kBins], count[kBins];   // of the cluster in the first block, of the block in the others
-  Wide candidates[kMostCandidates];     // in the first block: bits above, the index upside down below
-  unsigned candidate_count, total;      // in the first block
+  unsigned mass[kBins], count[kBins];        // of the cluster in the first block, of the block in the others
+  Wide candidates[kMostCandidates];          // in the first block
+  unsigned candidate_count, total;           // in the first block
   Search search;
   Last last;
   unsigned block_mass[kCluster], warp_mass[kWarps];
-  Wide arrivals[kWarps];                // mbarriers
+  Wide listed[kWarps][kMostListed];          // the likely tokens of each warp, in any order
+  unsigned listed_count[kWarps];
 };
-constexpr int kHeader = (sizeof(Shared) + 15) / 16 * 16;
 
-// ---- bulk copies ------------------------------------------------------------------------------------------
-__device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-__device__ void expect_one_copy(Wide* at) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory");
-}
-__device__ void copy_bulk(void* to, const void* from, unsigned bytes, Wide* at) {
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(at))
-               : "memory");
-}
-__device__ void wait_for(Wide* at) {
-  asm volatile(
-      "{\n"
-      ".reg .pred there;\n"
-      "WAITING:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 there, [%0], 0;\n"
-      "@there bra.uni THERE;\n"
-      "bra.uni WAITING;\n"
-      "THERE:\n"
-      "}\n" ::"r"(shared_address(at))
-      : "memory");
-}
+/// A warp's part of the row: neighbouring tokens.
+struct Part {
+  const float* row;
+  unsigned first, end;
+  bool vectors;
+  const Wide* listed;
+  unsigned listed_count;
 
-/// A warp's part of the row: neighbouring tokens, padded with zeros to whole vectors.
-struct Slice {
-  float* at;
-  unsigned first;  // token
-  int length, padded;
-
+  __device__ float4 load(unsigned i) const {
+    float4 p{};  // zeros behind the end: they have no weight
+    if (i >= end) return p;
+    if (vectors) return __ldg(reinterpret_cast<const float4*>(row + i));
+    p.x = row[i];
+    if (i + 1 < end) p.y = row[i + 1];
+    if (i + 2 < end) p.z = row[i + 2];
+    if (i + 3 < end) p.w = row[i + 3];
+    return p;
+  }
+  /// Calls f(bits, index) for all tokens.
   template <class F>
   __device__ void each(F f) const {
-    for (int i = threadIdx.x % 32 * 4; i < padded; i += 128) {
-      const float4 p = *reinterpret_cast<const float4*>(at + i);
-      f(p.x, first + i), f(p.y, first + i + 1), f(p.z, first + i + 2), f(p.w, first + i + 3);
+    for (unsigned i = first + threadIdx.x % 32 * 4; i < end; i += kInFlight * 128) {
+      float4 p[kInFlight];
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k) p[k] = load(i + k * 128);
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k) {
+        const unsigned index = i + k * 128;
+        f(__float_as_uint(p[k].x), index), f(__float_as_uint(p[k].y), index + 1);
+        f(__float_as_uint(p[k].z), index + 2), f(__float_as_uint(p[k].w), index + 3);
+      }
     }
+  }
+  /// Whether the list has all tokens from `low` up.
+  __device__ bool suffices(unsigned low) const { return low >= kLikely && listed_count <= kMostListed; }
+  /// Calls f(bits, index) for all tokens from `low` up, and maybe for others.
+  template <class F>
+  __device__ void each_from(unsigned low, F f) const {
+    if (!suffices(low)) return each(f);
+    for (unsigned i = threadIdx.x % 32; i < listed_count; i += 32) f(bits_of(listed[i]), index_of(listed[i]));
   }
 };
 
-__device__ void fill(const Slice& slice, const float* from, bool bulk, Wide* arrival) {
-  const int lane = threadIdx.x % 32;
-  if (bulk && slice.length > 0) {  // whole vectors, since v and the slices are
-    if (lane == 0) {
-      expect_one_copy(arrival);
-      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-      copy_bulk(slice.at, from, static_cast<unsigned>(slice.length) * 4, arrival);
-    }
-    __syncwarp();  // the barrier is ready
-    return;
-  }
-  for (int i = lane; i < slice.padded; i += 32) slice.at[i] = i < slice.length ? from[i] : 0.0f;
-  __syncwarp();  // what other lanes wrote
+/// Lists the likely tokens of the part; returns the mass of all, the same in all lanes.
+__device__ unsigned read_part(Shared& s, Part& part) {
+  const int warp = threadIdx.x / 32;
+  unsigned mass = 0;
+  part.each([&](unsigned bits, unsigned index) {
+    mass += weight_of_bits(bits);
+    if (bits < kLikely) return;
+    const unsigned place = atomicAdd(&s.listed_count[warp], 1u);
+    if (place < kMostListed) s.listed[warp][place] = token_of(bits, index);
+  });
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) mass += __shfl_xor_sync(kAllLanes, mass, offset);
+  __syncwarp();  // the list is complete
+  part.listed_count = s.listed_count[warp];
+  return mass;
 }
 
-/// Counts the tokens of the slice that the search covers.
-__device__ void count(Shared& s, const Slice& slice, const Search& search) {
+/// Counts the tokens of the part that the search covers.
+__device__ void count(Shared& s, const Part& part, const Search& search) {
   const unsigned span = search.high - search.low, shift = static_cast<unsigned>(shift_of(search));
-  slice.each([&](float p, unsigned) {
-    const unsigned above = __float_as_uint(p) - search.low;
-    if (above > span) return;
-    atomicAdd(&s.mass[above >> shift], weight(p));
-    atomicAdd(&s.count[above >> shift], 1u);
+  part.each_from(search.low, [&](unsigned bits, unsigned) {
+    if (bits - search.low > span) return;
+    atomicAdd(&s.mass[(bits - search.low) >> shift], weight_of_bits(bits));
+    atomicAdd(&s.count[(bits - search.low) >> shift], 1u);
   });
 }
 
@@ -182,14 +189,14 @@ __device__ void find_last(Shared& s) {
   const Search search = s.search;
   const unsigned n = s.candidate_count;
   if (threadIdx.x >= n) return;
-  const auto mass_of = [](Wide candidate) { return weight(__uint_as_float(static_cast<unsigned>(candidate >> 32))); };
+  const auto mass_of = [](Wide candidate) { return weight_of_bits(bits_of(candidate)); };
   const Wide own = s.candidates[threadIdx.x];
   Sums ahead{0, 0};
   for (unsigned i = 0; i < n; ++i)
     if (s.candidates[i] > own) ahead.mass += mass_of(s.candidates[i]), ++ahead.count;
   const Sums with{ahead.mass + mass_of(own), ahead.count + 1};
   if (ahead.mass < search.need && ahead.count < search.most && (with.mass >= search.need || with.count >= search.most))
-    s.last = {static_cast<unsigned>(own >> 32), ~static_cast<unsigned>(own)};
+    s.last = {bits_of(own), index_of(own)};
 }
 
 /// The leader's value of a variable of `Shared` goes to all blocks.
@@ -200,32 +207,26 @@ __device__ void spread(cg::cluster_group& cluster, T& what) {
   cluster.sync();  // all blocks have it
 }
 
-/// Adds up weights in the order of the tokens and calls found(index) where the sum first exceeds the target.
-template <class Weight, class Target, class Found>
-__device__ void locate(cg::cluster_group& cluster, Shared& s, const Slice& slice, Weight weight_of, Target target_of, Found found) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  unsigned mass = 0;
-  slice.each([&](float p, unsigned index) { mass += weight_of(p, index); });
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) mass += __shfl_xor_sync(kAllLanes, mass, offset);
-  if (lane == 0) s.warp_mass[warp] = mass;
-  __syncthreads();  // the sums of all warps
-  unsigned block = 0, before = 0, all = 0;
-  for (int w = 0; w < kWarps; ++w) block += s.warp_mass[w];
-  if (threadIdx.x < kCluster) cluster.map_shared_rank(&s, threadIdx.x)->block_mass[cluster.block_rank()] = block;
-  cluster.sync();  // the sums of all blocks
-  for (unsigned r = 0; r < kCluster; ++r) {
-    if (r < cluster.block_rank()) before += s.block_mass[r];
-    all += s.block_mass[r];
+/// The token in the warp's part where the sum of weights first exceeds the target; `before` is the sum of
+/// earlier parts. Tokens below `low` have none.
+template <class Weight, class Found>
+__device__ void find(const Part& part, unsigned low, unsigned before, unsigned target, Weight weight_of, Found found) {
+  const unsigned lane = threadIdx.x % 32;
+  if (part.suffices(low)) {  // each lane adds up what precedes its own
+    for (unsigned i = lane; i < part.listed_count; i += 32) {
+      const unsigned index = index_of(part.listed[i]), own = weight_of(bits_of(part.listed[i]), index);
+      unsigned start = before;
+      for (unsigned j = 0; j < part.listed_count; ++j)
+        if (index_of(part.listed[j]) < index) start += weight_of(bits_of(part.listed[j]), index_of(part.listed[j]));
+      if (target >= start && target - start < own) found(index);
+    }
+    return;
   }
-  const unsigned target = target_of(all);
-  for (int w = 0; w < warp; ++w) before += s.warp_mass[w];
-  if (target < before || target - before >= mass) return;  // another warp has it
-  for (int base = 0; base < slice.padded; base += 128) {
-    const int i = base + lane * 4;
-    const float4 p = i < slice.padded ? *reinterpret_cast<const float4*>(slice.at + i) : float4{};
-    const unsigned index = slice.first + i;
-    const unsigned own[4] = {weight_of(p.x, index), weight_of(p.y, index + 1), weight_of(p.z, index + 2), weight_of(p.w, index + 3)};
+  for (unsigned base = part.first; base < part.end; base += 128) {
+    const unsigned index = base + lane * 4;
+    const float4 p = part.load(index);
+    const unsigned own[4] = {weight_of(__float_as_uint(p.x), index), weight_of(__float_as_uint(p.y), index + 1),
+                             weight_of(__float_as_uint(p.z), index + 2), weight_of(__float_as_uint(p.w), index + 3)};
     const unsigned sum = own[0] + own[1] + own[2] + own[3];
     unsigned inclusive = sum;
 #pragma unroll
@@ -240,20 +241,50 @@ __device__ void locate(cg::cluster_group& cluster, Shared& s, const Slice& slice
       start += own[e];
     }
     before += __shfl_sync(kAllLanes, inclusive, 31);
+    if (before > target) return;
   }
 }
 
+/// Adds up weights in the order of the tokens and calls found(index) where the sum first exceeds the target.
+template <class Weight, class Target, class Found>
+__device__ void locate(cg::cluster_group& cluster, Shared& s, const Part& part, unsigned low, Weight weight_of,
+                       Target target_of, Found found) {
+  const int warp = threadIdx.x / 32;
+  unsigned mass = 0;
+  part.each_from(low, [&](unsigned bits, unsigned index) { mass += weight_of(bits, index); });
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) mass += __shfl_xor_sync(kAllLanes, mass, offset);
+  if (threadIdx.x % 32 == 0) s.warp_mass[warp] = mass;
+  __syncthreads();  // the sums of all warps
+  unsigned block = 0, before = 0, all = 0;
+  for (int w = 0; w < kWarps; ++w) block += s.warp_mass[w];
+  if (threadIdx.x < kCluster) cluster.map_shared_rank(&s, threadIdx.x)->block_mass[cluster.block_rank()] = block;
+  cluster.sync();  // the sums of all blocks
+  for (unsigned r = 0; r < kCluster; ++r) {
+    if (r < cluster.block_rank()) before += s.block_mass[r];
+    all += s.block_mass[r];
+  }
+  const unsigned target = target_of(all);
+  for (int w = 0; w < warp; ++w) before += s.warp_mass[w];
+  if (target >= before && target - before < mass) find(part, low, before, target, weight_of, found);
+}
+
 /// Windows and finer bins until at most kMostCandidates tokens are left, or only tokens of one probability.
-__device__ Search search_bins(cg::cluster_group& cluster, Shared& s, const Slice& slice) {
+__device__ Search search_bins(cg::cluster_group& cluster, Shared& s, const Part& part, float top_p) {
   Shared* first = cluster.map_shared_rank(&s, 0);
   const bool leader = cluster.block_rank() == 0;
-  for (int window = 0;;) {
-    count(s, slice, s.search);
+  for (int window = 0, step = 0;; ++step) {
+    count(s, part, s.search);
     __syncthreads();  // the block has counted
     for (int b = threadIdx.x; !leader && b < kBins; b += kThreads)
       if (s.count[b] > 0) atomicAdd(&first->mass[b], s.mass[b]), atomicAdd(&first->count[b], s.count[b]);
-    cluster.sync();  // the first block has the counts of all
+    cluster.sync();  // the first block has the counts of all, and the mass of the row
     if (leader) {
+      if (step == 0 && threadIdx.x == 0) {
+        const auto share = static_cast<unsigned>(top_p * 0x1p24f);
+        s.search.need = max(1u, static_cast<unsigned>((Wide{share} * s.total + 0xffffff) >> 24));
+      }
+      __syncthreads();  // the search is complete
       find_bin(s);
       if (threadIdx.x == 0 && !s.search.found) set_window(s.search, ++window);
     }
@@ -265,21 +296,22 @@ __device__ Search search_bins(cg::cluster_group& cluster, Shared& s, const Slice
   }
 }
 
-__device__ Last threshold(cg::cluster_group& cluster, Shared& s, const Slice& slice) {
-  const Search search = search_bins(cluster, s, slice);
+__device__ Last threshold(cg::cluster_group& cluster, Shared& s, const Part& part, float top_p) {
+  const Search search = search_bins(cluster, s, part, top_p);
   if (search.count > kMostCandidates) {  // equal ones: as many as are needed, the first in the row
-    const unsigned own = weight(__uint_as_float(search.low)), equal = min((search.need + own - 1) / own, search.most);
-    const auto is_equal = [&](float p, unsigned) { return __float_as_uint(p) == search.low ? 1u : 0u; };
-    locate(cluster, s, slice, is_equal, [&](unsigned) { return equal - 1; }, [&](unsigned index) {
+    const unsigned own = weight_of_bits(search.low), equal = min((search.need + own - 1) / own, search.most);
+    const auto is_equal = [&](unsigned bits, unsigned) { return bits == search.low ? 1u : 0u; };
+    const auto found = [&](unsigned index) {
       for (int r = 0; r < kCluster; ++r) cluster.map_shared_rank(&s, r)->last = {search.low, index};
-    });
+    };
+    locate(cluster, s, part, search.low, is_equal, [&](unsigned) { return equal - 1; }, found);
     cluster.sync();  // all blocks have it
     return s.last;
   }
   Shared* first = cluster.map_shared_rank(&s, 0);
-  slice.each([&](float p, unsigned index) {
-    if (__float_as_uint(p) - search.low <= search.high - search.low)
-      first->candidates[atomicAdd(&first->candidate_count, 1u)] = Wide{__float_as_uint(p)} << 32 | ~index;
+  part.each_from(search.low, [&](unsigned bits, unsigned index) {
+    if (bits - search.low <= search.high - search.low)
+      first->candidates[atomicAdd(&first->candidate_count, 1u)] = token_of(bits, index);
   });
   cluster.sync();  // the list is complete
   if (cluster.block_rank() == 0) find_last(s);
@@ -287,58 +319,43 @@ __device__ Last threshold(cg::cluster_group& cluster, Shared& s, const Slice& sl
   return s.last;
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     sample(const float* __restrict__ probs, const float* __restrict__ top_p, const int* __restrict__ top_k,
-           const float* __restrict__ u, int* __restrict__ token, int64_t v, int slice_size) {
-  extern __shared__ uint4 memory[];
-  Shared& s = *reinterpret_cast<Shared*>(memory);
+           const float* __restrict__ u, int* __restrict__ token, int64_t v) {
+  __shared__ Shared s;
   cg::cluster_group cluster = cg::this_cluster();
   const int warp = threadIdx.x / 32;
-  const int64_t row = blockIdx.x / kCluster, first = (int64_t{cluster.block_rank()} * kWarps + warp) * slice_size;
-  const int64_t left = v - first < 0 ? 0 : v - first;
-  const int length = left < slice_size ? static_cast<int>(left) : slice_size;
-  const Slice slice{reinterpret_cast<float*>(memory) + kHeader / 4 + warp * slice_size, static_cast<unsigned>(first), length, (length + 3) / 4 * 4};
-
-  fill(slice, probs + row * v + first, v % 4 == 0, &s.arrivals[warp]);
+  const int64_t row = blockIdx.x / kCluster, parts = kCluster * kWarps, share = ((v + parts - 1) / parts + 3) / 4 * 4;
+  const int64_t first = min((int64_t{cluster.block_rank()} * kWarps + warp) * share, v), end = min(first + share, v);
+  Part part{probs + row * v, static_cast<unsigned>(first), static_cast<unsigned>(end), v % 4 == 0, s.listed[warp], 0};
   for (int b = threadIdx.x; b < kBins; b += kThreads) s.mass[b] = s.count[b] = 0;
+  if (threadIdx.x < kWarps) s.listed_count[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     s.candidate_count = s.total = 0;
+    s.search.most = static_cast<unsigned>(top_k[row]);
     s.search.found = false;
     set_window(s.search, 0);
   }
   cluster.sync();  // the counters of all are clear
-  if (v % 4 == 0 && length > 0) wait_for(&s.arrivals[warp]);
-  unsigned mass = 0;
-  slice.each([&](float p, unsigned) { mass += weight(p); });
-  for (int offset = 16; offset > 0; offset /= 2) mass += __shfl_xor_sync(kAllLanes, mass, offset);
+  const unsigned mass = read_part(s, part);
   if (threadIdx.x % 32 == 0) atomicAdd(&cluster.map_shared_rank(&s, 0)->total, mass);
-  cluster.sync();  // the first block has the mass of the row
-  if (threadIdx.x == 0) {
-    const auto part = static_cast<unsigned>(top_p[row] * 0x1p24f);
-    s.search.need = max(1u, static_cast<unsigned>((Wide{part} * s.total + 0xffffff) >> 24));  // of use in the first block
-    s.search.most = static_cast<unsigned>(top_k[row]);
-  }
-  const Last last = threshold(cluster, s, slice);
-  const auto kept = [&](float p, unsigned index) {
-    const unsigned bits = __float_as_uint(p);
-    return bits > last.bits || (bits == last.bits && index <= last.index) ? weight(p) : 0;
+
+  const Last last = threshold(cluster, s, part, top_p[row]);
+  const auto kept = [&](unsigned bits, unsigned index) {
+    return bits > last.bits || (bits == last.bits && index <= last.index) ? weight_of_bits(bits) : 0;
   };
-  const auto target = [&](unsigned all) { return static_cast<unsigned>((Wide{static_cast<unsigned>(u[row] * 0x1p24f)} * all) >> 24); };
-  locate(cluster, s, slice, kept, target, [&](unsigned index) { token[row] = static_cast<int>(index); });
+  const auto target = [&](unsigned all) {
+    return static_cast<unsigned>((Wide{static_cast<unsigned>(u[row] * 0x1p24f)} * all) >> 24);
+  };
+  locate(cluster, s, part, last.bits, kept, target, [&](unsigned index) { token[row] = static_cast<int>(index); });
 }
 
 extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/, const int32_t* top_k /*[b]*/,
                        const float* u /*[b]*/, int32_t* token /*[b]*/, int64_t b, int64_t v,
                        void* /*workspace*/, cudaStream_t stream) {
-  constexpr int64_t kParts = kCluster * kWarps;
-  const auto slice_size = static_cast<int>(((v + kParts - 1) / kParts + 3) / 4 * 4);
-  const int bytes = kHeader + kWarps * slice_size * 4;
-  cudaFuncSetAttribute(sample, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (kCluster > 8) cudaFuncSetAttribute(sample, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(b * kCluster));
   config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = static_cast<size_t>(bytes);
   config.stream = stream;
   cudaLaunchAttribute attribute[1];
   attribute[0].id = cudaLaunchAttributeClusterDimension;
@@ -346,5 +363,5 @@ extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/,
   attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
   config.attrs = attribute;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, sample, probs, top_p, top_k, u, token, v, slice_size);
+  cudaLaunchKernelEx(&config, sample, probs, top_p, top_k, u, token, v);
 }

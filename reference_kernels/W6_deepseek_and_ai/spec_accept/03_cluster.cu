@@ -5,13 +5,13 @@
 //             every block knows whether the target is its own.
 // Why         in rung 2, 64 blocks run on 64 of 132 multiprocessors, and each of those reads as fast as it
 //             can: 1 MB at some 100 GB/s per multiprocessor is 10 us and more.
-// Prediction  512 blocks of 256 threads run at once, four a multiprocessor, with 128 KB of loads in flight.
-//             62 MB are 14 us; three dependent loads in front and the meeting at the end add 4: 18 us.
+// Prediction  two blocks of 512 threads a multiprocessor have 128 KB of loads in flight. 62 MB are 14 us; three
+//             dependent loads in front and the meeting at the end add 4: 18 us.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
-// Launch      <<<8 b, 256>>> in clusters of 8.
+// Launch      <<<8 b, 512>>> in clusters of 8.
 // Resources   up to 64 registers; no workspace.
-// Cost        one read of a row of p and of q for each sequence, and of a 64th of them again.
+// Cost        one read of a row of p and of q for each sequence, and of a 128th of them again.
 // Divides     v % 4 == 0 for loads of 16 bytes; otherwise 4 bytes.
 // Source      this project. Clusters need a GPU of compute capability 9.0.
 #include <cooperative_groups.h>
@@ -21,7 +21,7 @@
 
 namespace cg = cooperative_groups;
 using Wide = unsigned long long;
-constexpr int kCluster = 8, kThreads = 256, kWarps = kThreads / 32, kInFlight = 4;
+constexpr int kCluster = 8, kThreads = 512, kWarps = kThreads / 32, kInFlight = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 /// A probability in units of 2^-31. The weights of a row sum to less than 2^32.
@@ -127,7 +127,7 @@ __device__ void find(const Part& part, bool plain, unsigned before, unsigned tar
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, 2)
     verify(const int* __restrict__ draft, const float* __restrict__ q, const float* __restrict__ p,
            const float* __restrict__ u, int* __restrict__ tokens, int64_t gamma, int64_t v) {
   __shared__ Masses of_block[kCluster], of_warp[kWarps];
@@ -135,6 +135,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int rank = static_cast<int>(cluster.block_rank()), warp = threadIdx.x / 32;
   const int64_t sequence = blockIdx.x / kCluster, width = gamma + 1;
   draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width, tokens += sequence * width;
+  cluster.barrier_arrive();  // this block runs
   const int64_t at = accepted(draft, q, p, u, tokens, gamma, v, rank == 0);
 
   constexpr int64_t kParts = kCluster * kWarps;
@@ -143,6 +144,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const Masses own = sums_of(part);
   if (threadIdx.x % 32 == 0) of_warp[warp] = own;
   __syncthreads();  // the sums of all warps
+  cluster.barrier_wait();  // all blocks run, so their shared memory is there
   if (threadIdx.x < kCluster) {
     Masses block{0, 0};
     for (int w = 0; w < kWarps; ++w) block.residual += of_warp[w].residual, block.plain += of_warp[w].plain;

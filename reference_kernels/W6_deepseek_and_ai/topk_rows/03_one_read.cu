@@ -131,8 +131,12 @@ __device__ Found find_bin(const int* counts, int wanted) {
   constexpr int kOwn = kBins / kThreads;
   const int top = kBins - 1 - static_cast<int>(threadIdx.x) * kOwn;
   int own = 0;
+  using Pair = int2;  // wide loads: lanes that are 32 bytes apart would meet in few banks
 #pragma unroll
-  for (int b = 0; b < kOwn; ++b) own += counts[top - b];
+  for (int b = 1; b < kOwn; b += 2) {
+    const Pair two = *reinterpret_cast<const Pair*>(&counts[top - b]);
+    own += two.x + two.y;
+  }
   int above = sum_before<kThreads>(own);
   if (above < wanted && above + own >= wanted) {
     int bin = top;
@@ -184,7 +188,7 @@ __device__ Found narrow(const Row<kThreads>& row, int* counts, Found found, Rang
 
 template <int kThreads>
 __device__ Last find_last(Row<kThreads>& row, int k) {
-  __shared__ int counts[kBins];
+  __shared__ __align__(16) int counts[kBins];
   __shared__ Key candidates[kMostCandidates];
   __shared__ int candidate_count;
   __shared__ Key last;
