@@ -37,30 +37,42 @@ constexpr int kWorkers = kAcross * kDown * kGroups, kThreads = (kWorkers + 31) /
 constexpr int kRows = (kDown - 1) * kStep + kKernel, kColumns = (kTileW - 1) * kStep + kKernel;  // of x
 constexpr int kPhase = (kColumns / kStep + 1 + 3) / 4 * 4;  // columns with the same remainder, a multiple of 4
 constexpr int kRowStride = kStep * kPhase;
+constexpr int kShift = kAcross * kRun;
 constexpr int kTaps = kKernel * kKernel, kTapStride = kTileOut + 4;  // the padding spreads the turned filters over the banks
 constexpr int kPooledW = 27, kPooledH = (kDown - 1) / 2;      // of a tile; the next one begins twice as many pixels on
 constexpr int kSpare = kTileW + 1;                             // a row of the tile when it is pooled
-constexpr int kStageFloats = kRows * kRowStride + kTaps * kTapStride;
+constexpr int kTileFloats = kRows * kRowStride + kRows / kStep * kShift + kShift;
+constexpr int kStageFloats = kTileFloats + kTaps * kTapStride;
+
+/// Where a row of the image lies in shared memory. The output row of a thread below is four rows further on, and
+/// kShift more: then eight neighbouring lanes, seven of one row and one of the next, read 32 banks.
+__device__ int place_of(int row) { return row * kRowStride + row / kStep * kShift; }
 constexpr int kSharedFloats = kStages * kStageFloats > kTileOut * kDown * kSpare ? kStages * kStageFloats : kTileOut * kDown * kSpare;
 
 /// Starts the copies of one input channel: the tile's rows of x, columns sorted by remainder, and the
 /// filters, turned.
 __device__ void fetch(float* tile, const float* plane, const float* weight, int h, int w, int c_in, int row0, int column0,
                       int out_left) {
-#pragma unroll 1  // copies do not wait for one another; the sums need the registers
-  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
-    const int row = i / kColumns, column = i % kColumns;
-    const int from_row = row0 + row, from_column = column0 + column;
-    const bool inside = from_row >= 0 && from_row < h && from_column >= 0 && from_column < w;
-    const float* from = inside ? plane + int64_t{from_row} * w + from_column : plane;
-    __pipeline_memcpy_async(tile + row * kRowStride + column % kStep * kPhase + column / kStep, from, 4, inside ? 0 : 4);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;  // a warp a row: no divisions
+  float* const filters = tile + kTileFloats;
+#pragma unroll 1
+  for (int row = warp; row < kRows; row += kThreads / 32) {
+    const int from_row = row0 + row;
+    const bool row_inside = from_row >= 0 && from_row < h;
+    const float* from = plane + (row_inside ? int64_t{from_row} * w : 0);
+    float* const to = tile + place_of(row);
+    for (int column = lane; column < kColumns; column += 32) {
+      const int from_column = column0 + column;
+      const bool inside = row_inside && from_column >= 0 && from_column < w;
+      __pipeline_memcpy_async(to + column % kStep * kPhase + column / kStep, inside ? from + from_column : plane, 4, inside ? 0 : 4);
+    }
   }
-  float* const filters = tile + kRows * kRowStride;
-#pragma unroll 1  // copies do not wait for one another; the sums need the registers
-  for (int i = threadIdx.x; i < kTaps * kTileOut; i += kThreads) {
-    const int out = i / kTaps, tap = i % kTaps;
+#pragma unroll 1
+  for (int out = warp; out < kTileOut; out += kThreads / 32) {
     const bool inside = out < out_left;
-    __pipeline_memcpy_async(filters + tap * kTapStride + out, weight + (inside ? int64_t{out} * c_in * kTaps + tap : 0), 4, inside ? 0 : 4);
+    const float* from = weight + (inside ? int64_t{out} * c_in * kTaps : 0);
+    for (int tap = lane; tap < kTaps; tap += 32)
+      __pipeline_memcpy_async(filters + tap * kTapStride + out, from + tap, 4, inside ? 0 : 4);
   }
   __pipeline_commit();
 }
@@ -126,10 +138,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     __pipeline_wait_prior(0);
     __syncthreads();  // the channel has come for all threads, and all have done with the one before
     if (kStages > 1) fetch_channel(in + 1);
-    const float* tile = stages + in % kStages * kStageFloats + my_row * kStep * kRowStride + my_column;
-    const float* filters = stages + in % kStages * kStageFloats + kRows * kRowStride + group * kOut;
+    const float* tile = stages + in % kStages * kStageFloats + my_column;
+    const float* filters = stages + in % kStages * kStageFloats + kTileFloats + group * kOut;
 #pragma unroll 1  // 700 multiply-adds a row: more would not fit the instruction cache
-    for (int r = 0; r < kKernel; ++r) accumulate(tile + r * kRowStride, filters + r * kKernel * kTapStride, sum);
+    for (int r = 0; r < kKernel; ++r) accumulate(tile + place_of(my_row * kStep + r), filters + r * kKernel * kTapStride, sum);
   }
 
   // Bias and ReLU on the sums in registers, then through shared memory, where the pool reads its neighbours.

@@ -24,6 +24,7 @@
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int64_t kPart = 16384;  // elements of a sample that a block has
 constexpr int kSamples = 16;      // that a block normalises
+constexpr int kAtOnce = 8;        // loads of a thread on their way
 
 /// What is known of some elements: how many, their mean, the sum of squared deviations from it.
 struct Moments {
@@ -123,12 +124,18 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (kVector) {
     for (int64_t i = part.first / 4 + threadIdx.x; i < part.last / 4; i += kThreads) {
       const float4 g = reinterpret_cast<const float4*>(gamma)[i], b = reinterpret_cast<const float4*>(beta)[i];
-#pragma unroll 8
-      for (int s = 0; s < samples; ++s) {
-        const float4 v = __ldcs(reinterpret_cast<const float4*>(x + s * length) + i);
-        const Normal of = normals[s];
-        __stcs(reinterpret_cast<float4*>(y + s * length) + i,
-               make_float4(of(v.x, g.x, b.x), of(v.y, g.y, b.y), of(v.z, g.z, b.z), of(v.w, g.w, b.w)));
+      for (int first = 0; first < samples; first += kAtOnce) {
+        float4 v[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k)
+          if (first + k < samples) v[k] = __ldcs(reinterpret_cast<const float4*>(x + (first + k) * length) + i);
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          if (first + k >= samples) break;
+          const Normal of = normals[first + k];
+          __stcs(reinterpret_cast<float4*>(y + (first + k) * length) + i,
+                 make_float4(of(v[k].x, g.x, b.x), of(v[k].y, g.y, b.y), of(v[k].z, g.z, b.z), of(v[k].w, g.w, b.w)));
+        }
       }
     }
   } else {

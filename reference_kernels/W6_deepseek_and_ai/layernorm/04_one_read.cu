@@ -30,6 +30,7 @@ constexpr int kThreads = 512, kWarps = kThreads / 32;
 constexpr int kVectors = 16;                      // float4 of a sample that a thread owns
 constexpr int kLoads = 2;                         // of them in a chunk
 constexpr int kChunk = kLoads * 32;               // vectors of a warp that come with one copy
+constexpr int kAhead = 6;                         // vectors of beta on their way
 constexpr int kChunks = kVectors / kLoads;        // of a sample
 constexpr int kStages = 13;                       // chunks of a warp in shared memory
 constexpr int kSharedBytes = kWarps * kStages * kChunk * 16;
@@ -188,6 +189,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (c * kChunk + k * 32 + lane < share.count) sums.add(ring[place.stage * kChunk + k * 32 + lane]);
     }
     Moments mine = warp_merge(sums.moments());
+    float4 b[kAhead];  // beta of the first vectors comes while the GPU agrees on the mean
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k)
+      b[k] = k * 32 + lane < share.count ? beta[share.first + k * 32 + lane] : make_float4(0, 0, 0, 0);
     if (lane == 0) partial[s % 2][warp] = mine;
     __syncthreads();
     if (warp == 0) {
@@ -213,10 +218,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         const int i = c * kChunk + k * 32 + lane;
         if (i >= share.count) continue;
         const float4 v = ring[place.stage * kChunk + k * 32 + lane], of = g[c * kLoads + k];
-        const float4 b = beta[share.first + i];
+        const float4 shift = b[(c * kLoads + k) % kAhead];
+        if (c * kLoads + k + kAhead < kVectors && i + kAhead * 32 < share.count)
+          b[(c * kLoads + k) % kAhead] = beta[share.first + i + kAhead * 32];
         __stcs(y + s * vectors + share.first + i,
-               make_float4((v.x - mean) * inverse * of.x + b.x, (v.y - mean) * inverse * of.y + b.y,
-                           (v.z - mean) * inverse * of.z + b.z, (v.w - mean) * inverse * of.w + b.w));
+               make_float4((v.x - mean) * inverse * of.x + shift.x, (v.y - mean) * inverse * of.y + shift.y,
+                           (v.z - mean) * inverse * of.z + shift.z, (v.w - mean) * inverse * of.w + shift.w));
       }
       __syncwarp();  // all lanes have taken what lay there
       ask();
