@@ -108,7 +108,8 @@ inline std::vector<float> conv_bias_scale_relu(OracleCase& c) {
 
 /// y = conv2d(x, weight) + bias, 11x11, stride 4, padding 2; or with ReLU and the pool behind it.
 inline std::vector<float> conv2d(OracleCase& c, bool pooled) {
-  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"), c_out = c.size("c_out");
+  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"),
+             c_out = c.size("c_out");
   const auto oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1;
   const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
   const auto pixel = [&](std::int64_t image, std::int64_t o, std::int64_t row, std::int64_t column) {
@@ -149,7 +150,8 @@ inline std::vector<float> layernorm(OracleCase& c) {
     float mean = 0, squares = 0;
     for (std::int64_t j = 0; j < length; ++j) mean += x[s * length + j];
     mean /= static_cast<float>(length);
-    for (std::int64_t j = 0; j < length; ++j) squares += (x[s * length + j] - mean) * (x[s * length + j] - mean);
+    for (std::int64_t j = 0; j < length; ++j)
+      squares += (x[s * length + j] - mean) * (x[s * length + j] - mean);
     const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(length) + c.tensor("eps")[0]);
     for (std::int64_t j = 0; j < length; ++j)
       y[s * length + j] = (x[s * length + j] - mean) * inverse * gamma[j] + beta[j];

@@ -198,7 +198,8 @@ TEST(LayernormOracle, AWholeSampleHasMeanBetaAndDeviationGamma) {
   for (std::size_t sample = 0; sample < 2; ++sample) {
     double sum = 0, squares = 0;
     for (std::size_t j = 0; j < 120; ++j) sum += c.expected[sample * 120 + j];
-    for (std::size_t j = 0; j < 120; ++j) squares += (c.expected[sample * 120 + j] - 7) * (c.expected[sample * 120 + j] - 7);
+    for (std::size_t j = 0; j < 120; ++j)
+      squares += (c.expected[sample * 120 + j] - 7) * (c.expected[sample * 120 + j] - 7);
     EXPECT_NEAR(sum / 120, 7, 1e-12);
     EXPECT_NEAR(std::sqrt(squares / 120), 3, 1e-4);
   }

@@ -57,11 +57,10 @@ struct CohortPages : ::testing::Test {
     return *page;
   }
   void add_together(const std::string& name, double speedup, bool correct = true) {
-    summaries[name].outcomes.push_back({"together", correct ? "PASS" : "WRONG", correct ? "FASTER" : "NOT JUDGED", correct,
-                                        "cuda", "NVIDIA H200",
-                                        correct ? std::optional(Interval{speedup, speedup * 0.98, speedup * 1.02})
-                                                : std::nullopt,
-                                        50, ""});
+    summaries[name].outcomes.push_back(
+        {"together", correct ? "PASS" : "WRONG", correct ? "FASTER" : "NOT JUDGED", correct, "cuda",
+         "NVIDIA H200",
+         correct ? std::optional(Interval{speedup, speedup * 0.98, speedup * 1.02}) : std::nullopt, 50, ""});
   }
 };
 
@@ -90,8 +89,10 @@ TEST_F(CohortPages, FewKernelsMadeTogetherDecideNothing) {
   add_together("a", 3.0);
   add_together("c", 1.3);
   const std::string page = gradebook();
-  EXPECT_TRUE(has(page, "2 of 3 submissions have a kernel that was made together. It beats the better one of the two "
-                        "alone in 1, loses to it in 0, and 1 is not decided by the intervals."));
+  EXPECT_TRUE(
+      has(page,
+          "2 of 3 submissions have a kernel that was made together. It beats the better one of the two "
+          "alone in 1, loses to it in 0, and 1 is not decided by the intervals."));
   EXPECT_TRUE(has(page, "too few to say whether the thesis held"));
   EXPECT_TRUE(has(page, "Median of the ratio: 1.25x"));
 }

@@ -100,8 +100,8 @@ TEST_F(Together, TheReportHasACardAHistoryAndItsPlaceInHeadToHead) {
   ASSERT_TRUE(write_file_atomic(kernel(), replace_all(kRightKernel, "256", "128")));
   ASSERT_TRUE(measured(Who::kTogether, "smaller blocks"));
   const std::string html = page();
-  for (const char* part : {"Together: who changed what", "card together", "student, model and profiler together",
-                           "It began as v1", "smaller blocks"})
+  for (const char* part : {"Together: who changed what", "card together",
+                           "student, model and profiler together", "It began as v1", "smaller blocks"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
 }
 

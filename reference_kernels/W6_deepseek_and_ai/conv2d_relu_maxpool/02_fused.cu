@@ -11,7 +11,7 @@
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph = (oh - 3)
 //             / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with n <= 65535.
 // Launch      <<<(tiles of an image, c_out / 24, n), 416>>>; 399 threads compute, all load.
-// Resources   at most 128 registers; one block per multiprocessor; two channels in 193 KB of shared memory.
+// Resources   at most 128 registers; one block per multiprocessor; two channels in 191 KB of shared memory.
 // Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs; x is read c_out / 24 times, from L2 after the first.
 // Divides     no divisibility is required: what lies outside the image is zero, results outside are not
 //             stored.
