@@ -664,23 +664,30 @@ class Maker {
     if (ledger_.together.empty()) return;
     blocks.emplace_back(HeadingBlock{"Together: who changed what"});
     TableBlock table;
-    table.columns = {{"Version"},       {"Reason for the change", false, true}, {"Gate one"},
-                     {"Lines", true},   {"By hand", true},                      {"The model's", true},
-                     {"In both", true}, {"New here", true},                     {"Profiler before it", false, true}};
+    table.columns = {{"Version"},
+                     {"Reason for the change", false, true},
+                     {"Gate one"},
+                     {"Lines", true},
+                     {"By hand", true},
+                     {"The model's", true},
+                     {"In both", true},
+                     {"New here", true},
+                     {"Profiler before it", false, true}};
     for (const TogetherStep& step : together_history(project_, ledger_)) {
       const WhoseLines& l = step.lines;
       const auto both = [](int all, int added) { return cell(fmt::format("{} (+{})", all, added)); };
-      table.rows.push_back({cell(step.version, Tone::kPlain, true),
-                            text_or_dash(ledger_.reason("together", step.version)), gate_one_cell(*step.judged),
-                            step.source_there ? cell(fmt::format("{} (−{})", l.all(), step.removed)) : muted("–"),
-                            both(l.human, step.added.human), both(l.model, step.added.model),
-                            both(l.both, step.added.both), both(l.fresh, step.added.fresh),
-                            text_or_dash(step.profiled)});
+      table.rows.push_back(
+          {cell(step.version, Tone::kPlain, true), text_or_dash(ledger_.reason("together", step.version)),
+           gate_one_cell(*step.judged),
+           step.source_there ? cell(fmt::format("{} (−{})", l.all(), step.removed)) : muted("–"),
+           both(l.human, step.added.human), both(l.model, step.added.model), both(l.both, step.added.both),
+           both(l.fresh, step.added.fresh), text_or_dash(step.profiled)});
     }
     const std::string from = together_begun_from(ledger_);
-    table.caption = std::string("Lines that say something, of the whole kernel, and in brackets those added (or "
-                                "removed) since the version before. By hand: also in an earlier version of the "
-                                "human kernel; the model's: also in an earlier reply.") +
+    table.caption = std::string(
+                        "Lines that say something, of the whole kernel, and in brackets those added (or "
+                        "removed) since the version before. By hand: also in an earlier version of the "
+                        "human kernel; the model's: also in an earlier reply.") +
                     (from.empty() ? "" : " It began as " + from + ".");
     blocks.emplace_back(std::move(table));
     add_labels(blocks, ledger_.versions("together"));

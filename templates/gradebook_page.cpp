@@ -221,7 +221,8 @@ struct Thesis {
     ++all;
     for (const char* candidate : {"human", "llm"})
       if (const Outcome* o = s.of(candidate); o && o->correct)
-        if (!alone || (o->speedup && (!alone->speedup || o->speedup->point > alone->speedup->point))) alone = o;
+        if (!alone || (o->speedup && (!alone->speedup || o->speedup->point > alone->speedup->point)))
+          alone = o;
     if (!both->correct || !alone) {
       if (both->correct) ++wins;
       if (alone) ++losses;
@@ -250,7 +251,8 @@ struct Thesis {
 
   std::string says(int submissions) const {
     std::string text = fmt::format(
-        "{} of {} submissions {} a kernel that was made together. It beats the better one of the two alone in {}, "
+        "{} of {} submissions {} a kernel that was made together. It beats the better one of the two alone "
+        "in {}, "
         "loses to it in {}",
         all, submissions, all == 1 ? "has" : "have", wins, losses);
     if (open) text += fmt::format(", and {} {} not decided by the intervals", open, open == 1 ? "is" : "are");
@@ -274,10 +276,11 @@ void fill_thesis(Dictionary& dict, const GradebookPage& page) {
   if (outcomes["together"].empty()) return;
   auto* section = dict.AddSectionDictionary("THESIS");
   section->SetValue("SAYS", thesis.says(judged));
-  section->SetValue("HOW",
-                    "A case counts where the intervals of the two speedups do not touch, or where only one of the "
-                    "two is correct. The thesis held, or did not, where the 95 % interval of the share of wins "
-                    "excludes one half. The kernel made together earns no marks.");
+  section->SetValue(
+      "HOW",
+      "A case counts where the intervals of the two speedups do not touch, or where only one of the "
+      "two is correct. The thesis held, or did not, where the 95 % interval of the share of wins "
+      "excludes one half. The kernel made together earns no marks.");
   fill_whose(*section, "Human", outcomes["human"]);
   fill_whose(*section, "Model", outcomes["llm"]);
   fill_whose(*section, "Together", outcomes["together"]);

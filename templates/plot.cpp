@@ -443,8 +443,9 @@ void draw_roofline(const std::vector<RoofPoint>& points, const Roof& roof, const
   for (const RoofPoint& p : points) {
     low = std::min(low, p.flops);
     high = std::max(high, p.flops);
-    (p.candidate == "llm" ? llm : p.candidate == "together" ? together : human) +=
-        fmt::format("{}\t{}\n", p.intensity, p.flops);
+    (p.candidate == "llm"        ? llm
+     : p.candidate == "together" ? together
+                                 : human) += fmt::format("{}\t{}\n", p.intensity, p.flops);
     tips +=
         fmt::format("{}\t{}\t{}: {}\n", p.intensity, p.flops, safe_label(p.m->version),
                     format_flops(p.flops) +

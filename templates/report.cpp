@@ -103,7 +103,8 @@ Result<std::string> page(const ReportInput& input, const Worklog& worklog, const
   dict.SetIntValue("TIER", input.project->problem.tier);
   dict.SetValue("DEVICE", to_utf8(numbers.value("device").value_or("nothing judged yet")));
   dict.SetValueAndShowSection("TEXT", dates_of(*input.ledger), "DATES");
-  std::vector<Card> cards{card_of(*input.ledger, "human", "By hand"), card_of(*input.ledger, "llm", "The model")};
+  std::vector<Card> cards{card_of(*input.ledger, "human", "By hand"),
+                          card_of(*input.ledger, "llm", "The model")};
   if (!input.ledger->together.empty()) cards.push_back(card_of(*input.ledger, "together", "Together"));
   for (const Card& card : cards) {
     auto* entry = dict.AddSectionDictionary("CARD");

@@ -121,7 +121,10 @@ void add_measure(CLI::App& app, Context& context, Action& action) {
   auto* command =
       app.add_subcommand("measure", "judge the kernel: is it correct, and is it faster than the baseline?");
   auto a = std::make_shared<MeasureArguments>();
-  command->add_option("who", a->who, "human (default), llm, together (the kernel that you and the model make with each other), or all")
+  command
+      ->add_option(
+          "who", a->who,
+          "human (default), llm, together (the kernel that you and the model make with each other), or all")
       ->check(CLI::IsMember({"human", "llm", "together", "all"}));
   command->add_option("-m,--message", a->request.reason, "why this version");
   command->add_option("--expect", a->expected, "the speedup that you expect of this version: 1.4x");

@@ -45,9 +45,10 @@ Result<ExitCode> show(const Context& context) {
     table.row({row.name, row.judged, row.problem, format_speedup(row.published), ratio_of(row.here, "eager"),
                ratio_of(row.here, "compile"), ratio_of(row.here, "native")});
   t.out(table.text(t));
-  t.out(t.fold("published: the ratio to PyTorch eager in fp32 on an L40S, judged at an error of 1e-2 (Stanford CRFM, "
-               "2025). eager, compile, native: measured here with our reference kernels, at the published sizes, in "
-               "the class of the row; fp32: TF32 off."));
+  t.out(t.fold(
+      "published: the ratio to PyTorch eager in fp32 on an L40S, judged at an error of 1e-2 (Stanford CRFM, "
+      "2025). eager, compile, native: measured here with our reference kernels, at the published sizes, in "
+      "the class of the row; fp32: TF32 off."));
   t.out();
   for (const ScoreRow& row : rows) {
     std::vector<std::string> kernels;
@@ -64,7 +65,8 @@ Result<ExitCode> show(const Context& context) {
 
 void add_scorecard(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand(
-      "scorecard", "published speedups of kernels that a model wrote, beside those measured here by an honest judge");
+      "scorecard",
+      "published speedups of kernels that a model wrote, beside those measured here by an honest judge");
   add_format(*command, context);
   command->callback([&context, &action] { action = [&context] { return show(context); }; });
 }

@@ -22,7 +22,8 @@ Result<ExitCode> begin(const Context& context, const std::string& from) {
   }
   context.terminal.out(fmt::format("{}, copied from {}", file, begun.from));
   context.terminal.out(context.terminal.fold(
-      "change it with the model (capstone llm prompt --feedback) and the profiler (capstone explain together, "
+      "change it with the model (capstone llm prompt --feedback) and the profiler (capstone explain "
+      "together, "
       "capstone profile together); it earns no marks and changes nothing about the other two"));
   context.terminal.out("next: capstone measure together -m \"who changed what\"");
   return ExitCode::kDone;
@@ -50,14 +51,16 @@ Result<ExitCode> history(const Context& context) {
     return ExitCode::kDone;
   }
   if (history.steps.empty()) {
-    t.out(history.begun_from.empty() ? "nothing yet. next: capstone together begin"
-                                     : fmt::format("begun from {}, not measured yet. next: capstone measure together",
-                                                   history.begun_from));
+    t.out(history.begun_from.empty()
+              ? "nothing yet. next: capstone together begin"
+              : fmt::format("begun from {}, not measured yet. next: capstone measure together",
+                            history.begun_from));
     return ExitCode::kDone;
   }
   if (!history.begun_from.empty()) t.out("begun from " + history.begun_from);
-  Table table({"version", "verdict", "lines", "by hand", "the model's", "in both", "new here", "profiler before it"},
-              {false, false, true, true, true, true, true});
+  Table table(
+      {"version", "verdict", "lines", "by hand", "the model's", "in both", "new here", "profiler before it"},
+      {false, false, true, true, true, true, true});
   for (const TogetherStep& step : history.steps) {
     const auto part = [](int all, int added) { return fmt::format("{} (+{})", all, added); };
     const WhoseLines &all = step.lines, &added = step.added;
@@ -67,8 +70,9 @@ Result<ExitCode> history(const Context& context) {
                step.profiled.empty() ? "-" : step.profiled});
   }
   t.out(table.text(t));
-  t.out(t.fold("lines that say something; in brackets those added or removed since the version before. by hand: "
-               "also in an earlier version of human/kernel.cu; the model's: also in an earlier reply"));
+  t.out(t.fold(
+      "lines that say something; in brackets those added or removed since the version before. by hand: "
+      "also in an earlier version of human/kernel.cu; the model's: also in an earlier reply"));
   return ExitCode::kDone;
 }
 
@@ -76,11 +80,14 @@ Result<ExitCode> history(const Context& context) {
 
 void add_together(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand(
-      "together", "a third kernel, made by you, the model and the profiler with each other; it earns no marks");
+      "together",
+      "a third kernel, made by you, the model and the profiler with each other; it earns no marks");
   command->require_subcommand(1);
   auto* start = command->add_subcommand("begin", "copy a kernel to together/kernel.cu and go on from there");
   auto from = std::make_shared<std::string>("human");
-  start->add_option("--from", *from, "human (default), llm (the newest attempt), or a measured version: v3, attempt-2")
+  start
+      ->add_option("--from", *from,
+                   "human (default), llm (the newest attempt), or a measured version: v3, attempt-2")
       ->type_name("KERNEL");
   add_format(*start, context);
   start->callback([&context, &action, from] { action = [&context, from] { return begin(context, *from); }; });

@@ -20,19 +20,35 @@ struct Published {
 const std::vector<Published>& published() {
   static const Json image = {{"n", 100}, {"c_in", 3}, {"h", 224}, {"w", 224}, {"c_out", 96}};
   static const std::vector<Published> all{
-      {"Matmul", "4096 x 4096 x 4096", "sgemm", "sgemm", {{"m", 4096}, {"k", 4096}, {"n", 4096}}, 1.01,
+      {"Matmul",
+       "4096 x 4096 x 4096",
+       "sgemm",
+       "sgemm",
+       {{"m", 4096}, {"k", 4096}, {"n", 4096}},
+       1.01,
        "a tie with cuBLAS is the natural result",
-       "sums of 4096 products of normal numbers: rounding operands to fp16 or TF32 errs by about 2e-2, more than "
+       "sums of 4096 products of normal numbers: rounding operands to fp16 or TF32 errs by about 2e-2, more "
+       "than "
        "1e-2 allows near zero, so this class is no easier"},
       {"Conv2D", "100 x 3 x 224 x 224, 96 of 11 x 11, stride 4", "conv2d", "conv2d_loose", image, 1.80,
-       "does not survive: the published kernel multiplies fp16 on tensor cores, against an fp32 reference; gate one "
+       "does not survive: the published kernel multiplies fp16 on tensor cores, against an fp32 reference; "
+       "gate one "
        "refuses what fp16 rounds",
        "survives as a statement about fp16 against fp32; here the reference may use TF32"},
-      {"Softmax", "4096 x 65536", "softmax", "softmax", {{"rows", 4096}, {"cols", 65536}}, 1.12,
+      {"Softmax",
+       "4096 x 65536",
+       "softmax",
+       "softmax",
+       {{"rows", 4096}, {"cols", 65536}},
+       1.12,
        "survives: bound by memory, and lower precision would save nothing",
        "as in fp32: inputs and outputs are fp32, and bytes are the limit"},
-      {"LayerNorm", "16 x 64 x 256 x 256", "layernorm", "layernorm",
-       {{"n", 16}, {"c", 64}, {"h", 256}, {"w", 256}}, 4.84,
+      {"LayerNorm",
+       "16 x 64 x 256 x 256",
+       "layernorm",
+       "layernorm",
+       {{"n", 16}, {"c", 64}, {"h", 256}, {"w", 256}},
+       4.84,
        "survives: the reference gives a sample to one block, 16 blocks in all",
        "as in fp32: inputs and outputs are fp32, and bytes are the limit"},
       {"Conv2D + ReLU + MaxPool", "100 x 3 x 224 x 224, 96 of 11 x 11, stride 4; 3 x 3, step 2",
@@ -49,7 +65,8 @@ void add_ladder(const Ladder& ladder, std::vector<ScoredKernel>& here) {
   for (const LadderStep& step : ladder.steps)
     if (step.timed() && step.gate_one == "PASS" && (!best || step.ms.point < best->ms.point)) best = &step;
   if (best && ladder.library_ms > 0)
-    here.push_back({"reference kernel " + best->rung.name, ladder.device,
+    here.push_back({"reference kernel " + best->rung.name,
+                    ladder.device,
                     {{ladder.library_ms / best->ms.point, "native"}}});
 }
 
@@ -111,7 +128,7 @@ Result<std::vector<ScoreRow>> scorecard(const Resources& resources) {
   std::vector<ScoreRow> rows;
   for (const Published& each : published())
     for (const bool strict : {true, false}) {
-      ScoreRow row{each.name,  each.sizes, strict ? each.strict : each.loose, strict ? "fp32" : "1e-2",
+      ScoreRow row{each.name,  each.sizes, strict ? each.strict : each.loose,   strict ? "fp32" : "1e-2",
                    each.ratio, {},         strict ? each.in_fp32 : each.at_1e_2};
       for (const Ladder& ladder : all.ladders)
         if (ladder.problem == row.problem && ladder.sizes == each.at) add_ladder(ladder, row.here);

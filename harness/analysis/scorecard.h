@@ -24,10 +24,10 @@ struct ScoredKernel {
 
 /// One published problem in one class.
 struct ScoreRow {
-  std::string name;     ///< "Conv2D"
-  std::string sizes;    ///< as published
-  std::string problem;  ///< the id here
-  std::string judged;   ///< the class: "fp32", "1e-2"
+  std::string name;      ///< "Conv2D"
+  std::string sizes;     ///< as published
+  std::string problem;   ///< the id here
+  std::string judged;    ///< the class: "fp32", "1e-2"
   double published = 0;  ///< the ratio to PyTorch eager that was published; it was judged at 1e-2
   /// Measured here, one for each device; empty: not measured.
   std::vector<ScoredKernel> here;
@@ -36,8 +36,8 @@ struct ScoreRow {
 
 /// @source the ratios: A. Ouyang, A. Mirhoseini, P. Liang, "Surprisingly fast AI-generated kernels we didn't
 ///   mean to publish (yet)", Stanford CRFM, 2025; measured on an L40S against PyTorch eager in fp32.
-/// What was measured here comes from the results of ladders (against the native baseline) and from records with
-/// PyTorch's arms (against eager and compile), at the published sizes alone.
+/// What was measured here comes from the results of ladders (against the native baseline) and from records
+/// with PyTorch's arms (against eager and compile), at the published sizes alone.
 /// @error a results file is damaged.
 Result<std::vector<ScoreRow>> scorecard(const Resources& resources);
 

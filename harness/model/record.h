@@ -207,9 +207,9 @@ struct Signature {
 /// One line of the ledger.
 struct Record {
   std::int64_t seq = 0;
-  std::string time;  ///< UTC
-  std::string kind;  ///< "init", "prediction", "measurement", "attempt", "withdrawal", "explanation",
-                     ///< "profile", "hint", "checkin", "import"
+  std::string time;      ///< UTC
+  std::string kind;      ///< "init", "prediction", "measurement", "attempt", "withdrawal", "explanation",
+                         ///< "profile", "hint", "checkin", "import"
   std::string tool;      ///< version
   std::string machine;   ///< random id of the chain, not the host name
   std::string previous;  ///< SHA-256 of the line before in this chain; empty for the first

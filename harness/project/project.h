@@ -23,7 +23,8 @@ struct ProjectConfig {
 };
 
 /// A project folder. Layout: capstone.yaml, problem/, human/kernel.cu,
-/// llm/attempt-N/{prompt.md,reply.md,kernel.cu}, together/kernel.cu (once it was begun), worklog.md, report/, .capstone/{ledger.jsonl,sources/}.
+/// llm/attempt-N/{prompt.md,reply.md,kernel.cu}, together/kernel.cu (once it was begun), worklog.md, report/,
+/// .capstone/{ledger.jsonl,sources/}.
 struct Project {
   std::filesystem::path root;
   ProjectConfig config;

@@ -86,8 +86,8 @@ class History {
 
   void note_profile(const std::string& kind, const std::string& candidate, const std::string& version) {
     if (candidate.empty()) return;
-    const std::string what =
-        fmt::format("{} of {}", kind == "profile" ? "profile" : "counts", version.empty() ? candidate : version);
+    const std::string what = fmt::format("{} of {}", kind == "profile" ? "profile" : "counts",
+                                         version.empty() ? candidate : version);
     if (std::find(profiled_.begin(), profiled_.end(), what) == profiled_.end()) profiled_.push_back(what);
   }
 
@@ -107,7 +107,8 @@ class History {
     for (const auto& [line, times] : now) {
       count(step.lines, line, times);
       const auto old = before_.find(line);
-      if (const int more = times - (old == before_.end() ? 0 : old->second); more > 0) count(step.added, line, more);
+      if (const int more = times - (old == before_.end() ? 0 : old->second); more > 0)
+        count(step.added, line, more);
     }
     for (const auto& [line, times] : before_) {
       const auto left = now.find(line);

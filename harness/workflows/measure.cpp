@@ -97,7 +97,8 @@ Result<std::vector<CandidateVersion>> candidates_of(const Project& project, cons
     if (!fs::exists(project.together_kernel(), code))
       return fail("there is no kernel made together yet", project.together_kernel().string(),
                   "capstone together begin");
-    candidates.push_back({"together", project.together_kernel(), request.reason, request.expected_speedup, {}});
+    candidates.push_back(
+        {"together", project.together_kernel(), request.reason, request.expected_speedup, {}});
     return candidates;
   }
   if (auto attempt = latest_attempt(project, ledger)) {

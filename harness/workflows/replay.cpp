@@ -86,9 +86,7 @@ Result<ReplayOutcome> replay_last(const std::string& candidate, const std::strin
     return fail(candidate + " has no measurement yet", project.root.string(),
                 "capstone measure " + candidate);
   MeasureRequest request;
-  request.who = candidate == "llm"        ? Who::kLlm
-                : candidate == "together" ? Who::kTogether
-                                          : Who::kHuman;
+  request.who = candidate == "llm" ? Who::kLlm : candidate == "together" ? Who::kTogether : Who::kHuman;
   CAPSTONE_TRY(const auto candidates, candidates_of(project, ledger, request, progress));
   return replay_case(project, all.back(), candidates.front().source, wanted, options, workspace, progress);
 }

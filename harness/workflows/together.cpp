@@ -30,8 +30,9 @@ Result<Start> start_of(const Project& project, const LedgerView& ledger, const s
   if (from == "llm") {
     const auto attempt = latest_attempt(project, ledger);
     if (!attempt)
-      return fail("there is no model attempt with code yet", (project.root / "llm").string(),
-                  "capstone llm prompt, give the prompt to a model, then: capstone llm add REPLY --model NAME");
+      return fail(
+          "there is no model attempt with code yet", (project.root / "llm").string(),
+          "capstone llm prompt, give the prompt to a model, then: capstone llm add REPLY --model NAME");
     CAPSTONE_TRY(std::string bytes, read_file(attempt->source, std::size_t{16} << 20));
     return Start{attempt->version, std::move(bytes), attempt->source.extension().string()};
   }
@@ -40,7 +41,8 @@ Result<Start> start_of(const Project& project, const LedgerView& ledger, const s
     return fail("there is no version " + from, project.ledger().string(),
                 "begin with human, llm, or a version that was measured: v3, attempt-2");
   CAPSTONE_TRY(std::string bytes, source_of(project, *version));
-  return Start{version->version, std::move(bytes), fs::path(version->source).extension() == ".py" ? ".py" : ".cu"};
+  return Start{version->version, std::move(bytes),
+               fs::path(version->source).extension() == ".py" ? ".py" : ".cu"};
 }
 
 }  // namespace
@@ -59,7 +61,8 @@ Result<BegunTogether> begin_together(const std::string& from, const Workspace& w
   CAPSTONE_CHECK(write_new_file(file, start.bytes));
   CAPSTONE_TRY(const std::string digest, keep_source(project.sources(), start.bytes));
   CAPSTONE_TRY(const std::string machine, chain_id(workspace));
-  CAPSTONE_CHECK(append_record(project.ledger(), "together", {{"from", start.name}, {"source_sha256", digest}}, machine));
+  CAPSTONE_CHECK(append_record(project.ledger(), "together",
+                               {{"from", start.name}, {"source_sha256", digest}}, machine));
   return BegunTogether{file, start.name};
 }
 

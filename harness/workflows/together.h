@@ -14,7 +14,8 @@ struct BegunTogether {
   std::string from;            ///< "v3", "attempt-2", or "human/kernel.cu" where that source has no version
 };
 
-/// Copies a kernel of the project in the current folder to together/kernel.cu (or .py) and records from where.
+/// Copies a kernel of the project in the current folder to together/kernel.cu (or .py) and records from
+/// where.
 /// @param from  "human" (the kernel as it is), "llm" (the newest attempt), or a measured version
 /// @error together/ has a kernel already; there is no such kernel.
 Result<BegunTogether> begin_together(const std::string& from, const Workspace& workspace);

@@ -1,7 +1,7 @@
 // Native baseline: y = conv2d(x, weight) + bias, convolution 11x11, stride 4, padding 2, NCHW.
 //
-// On a GPU the image is unfolded, some images at a time, and cuBLAS multiplies in true fp32; then a kernel adds
-// the bias. On the CPU (CAPSTONE_EMULATED) a plain direct kernel stands in for the product.
+// On a GPU the image is unfolded, some images at a time, and cuBLAS multiplies in true fp32; then a kernel
+// adds the bias. On the CPU (CAPSTONE_EMULATED) a plain direct kernel stands in for the product.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -65,10 +65,12 @@ const char* convolution_label() { return "native direct conv (emulated: stands i
 #else
 
 constexpr size_t kCublasWorkspace = size_t{32} << 20;  // what NVIDIA recommends for Hopper
-constexpr size_t kMostColumns = size_t{512} << 20;     // bytes of unfolded input at a time, but at least one image
+constexpr size_t kMostColumns = size_t{512}
+                                << 20;  // bytes of unfolded input at a time, but at least one image
 
 void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusString(status));
 }
 
 /// One handle for the life of the process.
@@ -83,17 +85,21 @@ cublasHandle_t handle() {
 }
 
 int64_t images_at_once(int64_t n, int64_t c_in, int64_t pixels) {
-  const int64_t fit = static_cast<int64_t>(kMostColumns / (static_cast<size_t>(c_in * kTaps * pixels) * sizeof(float)));
+  const int64_t fit =
+      static_cast<int64_t>(kMostColumns / (static_cast<size_t>(c_in * kTaps * pixels) * sizeof(float)));
   return fit < 1 ? 1 : fit < n ? fit : n;
 }
 
 size_t scratch_bytes(int64_t n, int64_t c_in, int64_t h, int64_t w) {
   const int64_t pixels = convolved(h) * convolved(w);
-  return kCublasWorkspace + static_cast<size_t>(images_at_once(n, c_in, pixels) * c_in * kTaps * pixels) * sizeof(float);
+  return kCublasWorkspace +
+         static_cast<size_t>(images_at_once(n, c_in, pixels) * c_in * kTaps * pixels) * sizeof(float);
 }
 
-/// columns[image, in * 121 + tap, pixel]; zero outside of the image. blockIdx.y is the image and input channel.
-__global__ void unfold(const float* __restrict__ x, float* __restrict__ columns, int h, int w, int oh, int ow) {
+/// columns[image, in * 121 + tap, pixel]; zero outside of the image. blockIdx.y is the image and input
+/// channel.
+__global__ void unfold(const float* __restrict__ x, float* __restrict__ columns, int h, int w, int oh,
+                       int ow) {
   const int pixel = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (pixel >= oh * ow) return;
   const int row0 = pixel / ow * kStep - kPad, column0 = pixel % ow * kStep - kPad;
@@ -111,7 +117,8 @@ void convolve(const Call& call) {
   const int64_t chunk = images_at_once(call.n, call.c_in, pixels);
   float* columns = reinterpret_cast<float*>(static_cast<char*>(call.scratch) + kCublasWorkspace);
   const float one = 1, zero = 0;
-  check(cublasSetStream(handle(), call.stream), "cublasSetStream");  // also resets the workspace, so it comes first
+  check(cublasSetStream(handle(), call.stream),
+        "cublasSetStream");  // also resets the workspace, so it comes first
   check(cublasSetWorkspace(handle(), call.scratch, kCublasWorkspace), "cublasSetWorkspace");
   for (int64_t first = 0; first < call.n; first += chunk) {
     const int64_t images = call.n - first < chunk ? call.n - first : chunk;
@@ -119,10 +126,12 @@ void convolve(const Call& call) {
     unfold<<<grid, kThreads, 0, call.stream>>>(call.x + first * call.c_in * call.h * call.w, columns,
                                                static_cast<int>(call.h), static_cast<int>(call.w),
                                                static_cast<int>(call.oh), static_cast<int>(call.ow));
-    // Row-major sums[c_out, pixels] = weight[c_out, depth] * columns[depth, pixels]; cuBLAS sees the transposes.
-    check(cublasSgemmStridedBatched_64(handle(), CUBLAS_OP_N, CUBLAS_OP_N, pixels, call.c_out, depth, &one, columns, pixels,
-                                       depth * pixels, call.weight, depth, 0, &zero, call.sums + first * call.c_out * pixels,
-                                       pixels, call.c_out * pixels, images),
+    // Row-major sums[c_out, pixels] = weight[c_out, depth] * columns[depth, pixels]; cuBLAS sees the
+    // transposes.
+    check(cublasSgemmStridedBatched_64(handle(), CUBLAS_OP_N, CUBLAS_OP_N, pixels, call.c_out, depth, &one,
+                                       columns, pixels, depth * pixels, call.weight, depth, 0, &zero,
+                                       call.sums + first * call.c_out * pixels, pixels, call.c_out * pixels,
+                                       images),
           "cublasSgemmStridedBatched");
   }
 }
@@ -132,7 +141,8 @@ const char* convolution_label() {
     int major = 0, minor = 0;
     check(cublasGetProperty(MAJOR_VERSION, &major), "cublasGetProperty");
     check(cublasGetProperty(MINOR_VERSION, &minor), "cublasGetProperty");
-    return "im2col + cuBLAS " + std::to_string(major) + "." + std::to_string(minor) + ", fp32 (TF32 off) + bias";
+    return "im2col + cuBLAS " + std::to_string(major) + "." + std::to_string(minor) +
+           ", fp32 (TF32 off) + bias";
   }();
   return label.c_str();
 }
@@ -154,8 +164,8 @@ extern "C" size_t workspace_bytes(int64_t n, int64_t c_in, int64_t h, int64_t w,
 }
 
 extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,11,11]*/,
-                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in, int64_t h,
-                       int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
+                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in,
+                       int64_t h, int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
   const Call call{x, weight, bias, y, n, c_in, h, w, c_out, convolved(h), convolved(w), workspace, stream};
   convolve(call);
   add_bias<<<blocks_for(n * c_out * call.oh * call.ow), kThreads, 0, stream>>>(call);

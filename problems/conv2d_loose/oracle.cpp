@@ -19,7 +19,8 @@ struct Sum {
 };
 
 /// One pixel of the convolution, with the bias.
-Sum convolve(const CapstoneCase* c, std::int64_t image, std::int64_t out, std::int64_t row, std::int64_t column) {
+Sum convolve(const CapstoneCase* c, std::int64_t image, std::int64_t out, std::int64_t row,
+             std::int64_t column) {
   const std::int64_t c_in = c->sizes[1], h = c->sizes[2], w = c->sizes[3];
   const std::int64_t row0 = row * kStep - kPad, column0 = column * kStep - kPad;
   const double bias = floats(c, kBias)[out];
@@ -44,10 +45,12 @@ Sum convolve(const CapstoneCase* c, std::int64_t image, std::int64_t out, std::i
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t c_out = c->sizes[4];
-  const std::int64_t oh = (c->sizes[2] + 2 * kPad - kKernel) / kStep + 1, ow = (c->sizes[3] + 2 * kPad - kKernel) / kStep + 1;
+  const std::int64_t oh = (c->sizes[2] + 2 * kPad - kKernel) / kStep + 1,
+                     ow = (c->sizes[3] + 2 * kPad - kKernel) / kStep + 1;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = indices[i];
-    const Sum sum = convolve(c, index / (ow * oh * c_out), index / (ow * oh) % c_out, index / ow % oh, index % ow);
+    const Sum sum =
+        convolve(c, index / (ow * oh * c_out), index / (ow * oh) % c_out, index / ow % oh, index % ow);
     const double squares = sum.squares;
     value[i] = sum.value;
     scale[i] = std::max(1.0, std::sqrt(squares));

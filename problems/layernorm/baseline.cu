@@ -1,6 +1,6 @@
 // Native baseline: LayerNorm the way PyTorch eager runs it: a block a sample gets the statistics, then it
-// normalises. For rows as long as these it is a weak reference, and it is the one that the published ratio was
-// measured against.
+// normalises. For rows as long as these it is a weak reference, and it is the one that the published ratio
+// was measured against.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -21,7 +21,9 @@ __device__ float block_sum(float v, float* partial) {
 }
 
 __device__ float total(float4 v) { return (v.x + v.y) + (v.z + v.w); }
-__device__ float4 less(float4 v, float mean) { return make_float4(v.x - mean, v.y - mean, v.z - mean, v.w - mean); }
+__device__ float4 less(float4 v, float mean) {
+  return make_float4(v.x - mean, v.y - mean, v.z - mean, v.w - mean);
+}
 __device__ float squares_of(float4 d) { return (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w); }
 
 /// `kVector` needs length % 4 == 0, so that every sample starts on 16 bytes.
@@ -38,7 +40,8 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t i = vectors * 4 + threadIdx.x; i < length; i += kThreads) sum += x[i];
   const float mean = block_sum(sum, partial[0]) / static_cast<float>(length);
   for (int64_t i = threadIdx.x; i < vectors; i += kThreads) squares += squares_of(less(x4[i], mean));
-  for (int64_t i = vectors * 4 + threadIdx.x; i < length; i += kThreads) squares += (x[i] - mean) * (x[i] - mean);
+  for (int64_t i = vectors * 4 + threadIdx.x; i < length; i += kThreads)
+    squares += (x[i] - mean) * (x[i] - mean);
   const float inverse = rsqrtf(block_sum(squares, partial[1]) / static_cast<float>(length) + eps);
   for (int64_t i = threadIdx.x; i < vectors; i += kThreads) {
     const float4 d = less(x4[i], mean);
@@ -54,9 +57,9 @@ __global__ void __launch_bounds__(kThreads)
 
 extern "C" const char* baseline_label() { return "native eager: LayerNorm, one block a sample, fp32"; }
 
-extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/, const float* beta /*[c,h,w]*/,
-                       float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c, int64_t h, int64_t w,
-                       void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/,
+                       const float* beta /*[c,h,w]*/, float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c,
+                       int64_t h, int64_t w, void* /*workspace*/, cudaStream_t stream) {
   const int64_t length = c * h * w;
   if (length % 4 == 0)
     layer_norm<true><<<static_cast<unsigned>(n), kThreads, 0, stream>>>(x, gamma, beta, y, eps, length);

@@ -1,5 +1,5 @@
-// y = (x - mean) / sqrt(variance + eps) * gamma + beta over each sample of c * h * w elements, in float64; the
-// variance is the biased one.
+// y = (x - mean) / sqrt(variance + eps) * gamma + beta over each sample of c * h * w elements, in float64;
+// the variance is the biased one.
 #include "problems/oracle.h"
 
 #include <cmath>
@@ -27,8 +27,10 @@ Sample sample_at(const CapstoneCase* c, std::int64_t index, std::int64_t length)
     squares += static_cast<double>(x[j]) * x[j];
   }
   const double count = static_cast<double>(length), mean = sum / count;
-  for (std::int64_t j = 0; j < length; ++j) variance += (x[j] - mean) * (x[j] - mean);  // second pass: no cancellation
-  return {index, mean, 1.0 / std::sqrt(variance / count + c->parameters[kEps].scalar), std::sqrt(squares / count)};
+  for (std::int64_t j = 0; j < length; ++j)
+    variance += (x[j] - mean) * (x[j] - mean);  // second pass: no cancellation
+  return {index, mean, 1.0 / std::sqrt(variance / count + c->parameters[kEps].scalar),
+          std::sqrt(squares / count)};
 }
 
 }  // namespace

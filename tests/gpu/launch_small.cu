@@ -50,6 +50,30 @@ const Problem kProblems[] = {
     {"causal_attention",
      {{2, 77, 64}, {1, 129, 128}},
      [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"conv2d",
+     {{1, 2, 11, 15, 5}, {2, 3, 27, 231, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 7) / 4 + 1) * ((d[3] - 7) / 4 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_loose",
+     {{1, 2, 11, 15, 5}, {2, 3, 27, 231, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 7) / 4 + 1) * ((d[3] - 7) / 4 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_relu_maxpool",
+     {{1, 2, 15, 19, 5}, {2, 3, 35, 239, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 15) / 8 + 1) * ((d[3] - 15) / 8 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_relu_maxpool_loose",
+     {{1, 2, 15, 19, 5}, {2, 3, 35, 239, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 15) / 8 + 1) * ((d[3] - 15) / 8 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
     {"conv_bias_scale_relu",
      {{1, 3, 9, 11, 5}, {1, 16, 16, 16, 32}},
      [](const Dims& d) {
@@ -106,6 +130,12 @@ const Problem kProblems[] = {
      {{31}, {200003}},
      [](const Dims& d) {
        return Dims{d[0], 256};
+     }},
+    {"layernorm",
+     {{2, 3, 5, 7}, {3, 8, 32, 32}},
+     [](const Dims& d) {
+       const int64_t sample = d[1] * d[2] * d[3];
+       return Dims{d[0] * sample, sample, sample, d[0] * sample};
      }},
     {"mamba_block",
      {{2, 70, 33}, {1, 128, 64}},

@@ -313,6 +313,41 @@ TEST(ConvOracle, IsACorrelationAndClampsAfterTheScale) {
   EXPECT_EQ(c.expected, (std::vector<double>{12, 124, 240, 4, 6, 10}));
 }
 
+TEST(StridedConvOracle, OnesCountTheTapsInsideTheImage) {
+  for (const char* id : {"conv2d", "conv2d_loose"}) {
+    OracleCase c(id, {{"n", 1}, {"c_in", 2}, {"h", 11}, {"w", 15}, {"c_out", 1}}, 1);
+    c.for_each_input([](float) { return 1.0f; });
+    c.tensor("bias")[0] = 0.5f;
+    c.judge();  // rows of the image under the filter: 9 and 9; columns: 9, 11, 9
+    EXPECT_EQ(c.expected, (std::vector<double>{162.5, 198.5, 162.5, 162.5, 198.5, 162.5})) << id;
+  }
+}
+
+TEST(StridedConvOracle, ThePoolTakesTheLargestOfNineAndClampsAtZero) {
+  for (const char* id : {"conv2d_relu_maxpool", "conv2d_relu_maxpool_loose"}) {
+    OracleCase c(id, {{"n", 1}, {"c_in", 1}, {"h", 15}, {"w", 15}, {"c_out", 2}}, 1);
+    c.for_each_input([](float) { return 1.0f; });
+    c.tensor("bias") = {0.5f, -200.0f};
+    c.judge();  // the pixel in the middle sees 11 x 11 ones
+    EXPECT_EQ(c.expected, (std::vector<double>{121.5, 0})) << id;
+  }
+}
+
+TEST(LayernormOracle, AWholeSampleHasMeanBetaAndDeviationGamma) {
+  OracleCase c("layernorm", {{"n", 2}, {"c", 3}, {"h", 5}, {"w", 8}}, 1);
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);
+  std::fill(c.tensor("beta").begin(), c.tensor("beta").end(), 7.0f);
+  c.judge();
+  for (std::size_t sample = 0; sample < 2; ++sample) {
+    double sum = 0, squares = 0;
+    for (std::size_t j = 0; j < 120; ++j) sum += c.expected[sample * 120 + j];
+    for (std::size_t j = 0; j < 120; ++j)
+      squares += (c.expected[sample * 120 + j] - 7) * (c.expected[sample * 120 + j] - 7);
+    EXPECT_NEAR(sum / 120, 7, 1e-12);
+    EXPECT_NEAR(std::sqrt(squares / 120), 3, 1e-4);
+  }
+}
+
 TEST(LayernormOracle, MeanIsBetaAndDeviationIsGamma) {
   OracleCase c("bias_gelu_layernorm", {{"rows", 3}, {"cols", 200}}, 1);
   std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);

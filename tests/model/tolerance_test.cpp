@@ -39,9 +39,10 @@ Sizes emulate_sizes(const std::string& id) { return judged_sizes(id).back(); }
 
 class Tolerance : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, Tolerance,
-                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "copy",
-                                           "empty_launch", "fma_peak", "matmul_swish_sum_groupnorm", "scan",
-                                           "sgemm", "softmax", "sum", "transpose", "triad", "vector_add"),
+                         ::testing::Values("bias_gelu_layernorm", "conv2d", "conv2d_relu_maxpool",
+                                           "conv_bias_scale_relu", "copy", "empty_launch", "fma_peak",
+                                           "layernorm", "matmul_swish_sum_groupnorm", "scan", "sgemm",
+                                           "softmax", "sum", "transpose", "triad", "vector_add"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(Tolerance, PlainFloatStaysBelowAThirdOfTheBound) {
@@ -476,6 +477,33 @@ TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
   for (int k = 1016; k < 1024; ++k) c.tensor("c")[k] = 0;  // the expected values do not change
   EXPECT_GT(c.badness(float_kernel(c)), 3);
+}
+
+// The class in which the published kernels were judged: fp16 and bf16 operands pass, fp8 does not.
+TEST(ToleranceOfOneHundredth, OperandsInBf16PassAndInFp8Fail) {
+  for (const char* id : {"conv2d_loose", "conv2d_relu_maxpool_loose"})
+    for (const int bits : {10, 7, 3}) {
+      OracleCase c(id, emulate_sizes(id), 21);
+      c.for_each_input([bits](float v) { return keep_bits(v, bits); });
+      const double badness = c.badness(conv2d(c, std::string(id) != "conv2d_loose"));
+      if (bits > 3)
+        EXPECT_LT(badness, 0.67) << id << ", " << bits << " bits";
+      else
+        EXPECT_GT(badness, 3) << id;
+    }
+}
+
+TEST(ToleranceOfOneHundredth, IsTheRuleOfKernelBenchOnItsOwnInputs) {
+  OracleCase c("conv2d_loose", emulate_sizes("conv2d_loose"), 22);
+  for (const double scale : c.scale) EXPECT_EQ(scale, 1);
+}
+
+TEST(ToleranceOfOneHundredth, HalfPrecisionFailsInTheStrictClass) {
+  for (const char* id : {"conv2d", "conv2d_relu_maxpool"}) {
+    OracleCase c(id, emulate_sizes(id), 23);
+    c.for_each_input([](float v) { return keep_bits(v, 10); });
+    EXPECT_GT(c.badness(conv2d(c, std::string(id) != "conv2d")), 3) << id;
+  }
 }
 
 TEST(ToleranceOfSoftmax, PowerOfTwoFormPasses) {

@@ -53,7 +53,8 @@ bool needs(const std::string& candidate, const std::string& path) {
 // The kernel in a candidate's own folder, not in a folder below it.
 bool is_kernel_of(const std::string& candidate, const std::string& path) {
   return belongs_to(candidate, path) && is_kernel(path) &&
-         std::count(path.begin(), path.end(), '/') == (candidate == "human" || candidate == "together" ? 1 : 2);
+         std::count(path.begin(), path.end(), '/') ==
+             (candidate == "human" || candidate == "together" ? 1 : 2);
 }
 
 Result<void> check_candidate(const std::string& candidate, const std::vector<CollectedFile>& files) {
@@ -68,7 +69,7 @@ Result<void> check_candidate(const std::string& candidate, const std::vector<Col
     return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
                 candidate == "human"      ? "write human/kernel.cu (or kernel.py)"
                 : candidate == "together" ? "capstone together begin"
-                                     : "add a reply first: capstone llm add REPLY");
+                                          : "add a reply first: capstone llm add REPLY");
   return {};
 }
 

@@ -19,8 +19,8 @@
 constexpr int kThreads = 256;
 constexpr int kKernel = 11, kStep = 4, kPad = 2;
 
-__global__ void conv(const float* x, const float* weight, const float* bias, float* y, int c_in, int h, int w, int c_out,
-                     int oh, int ow) {
+__global__ void conv(const float* x, const float* weight, const float* bias, float* y, int c_in, int h, int w,
+                     int c_out, int oh, int ow) {
   const int pixel = blockIdx.x * kThreads + threadIdx.x;
   const int out = blockIdx.y;
   const int64_t image = blockIdx.z;
@@ -34,7 +34,8 @@ __global__ void conv(const float* x, const float* weight, const float* bias, flo
     for (int r = 0; r < kKernel; ++r) {
       for (int s = 0; s < kKernel; ++s) {
         const int i = row0 + r, j = column0 + s;
-        if (i >= 0 && i < h && j >= 0 && j < w) sum += plane[static_cast<int64_t>(i) * w + j] * filter[r * kKernel + s];
+        if (i >= 0 && i < h && j >= 0 && j < w)
+          sum += plane[static_cast<int64_t>(i) * w + j] * filter[r * kKernel + s];
       }
     }
   }
@@ -42,10 +43,12 @@ __global__ void conv(const float* x, const float* weight, const float* bias, flo
 }
 
 extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,11,11]*/,
-                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in, int64_t h,
-                       int64_t w, int64_t c_out, void* /*workspace*/, cudaStream_t stream) {
-  const int oh = static_cast<int>(h + 2 * kPad - kKernel) / kStep + 1, ow = static_cast<int>(w + 2 * kPad - kKernel) / kStep + 1;
-  const dim3 grid(static_cast<unsigned>((oh * ow + kThreads - 1) / kThreads), static_cast<unsigned>(c_out), static_cast<unsigned>(n));
-  conv<<<grid, kThreads, 0, stream>>>(x, weight, bias, y, static_cast<int>(c_in), static_cast<int>(h), static_cast<int>(w),
-                                      static_cast<int>(c_out), oh, ow);
+                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in,
+                       int64_t h, int64_t w, int64_t c_out, void* /*workspace*/, cudaStream_t stream) {
+  const int oh = static_cast<int>(h + 2 * kPad - kKernel) / kStep + 1,
+            ow = static_cast<int>(w + 2 * kPad - kKernel) / kStep + 1;
+  const dim3 grid(static_cast<unsigned>((oh * ow + kThreads - 1) / kThreads), static_cast<unsigned>(c_out),
+                  static_cast<unsigned>(n));
+  conv<<<grid, kThreads, 0, stream>>>(x, weight, bias, y, static_cast<int>(c_in), static_cast<int>(h),
+                                      static_cast<int>(w), static_cast<int>(c_out), oh, ow);
 }

@@ -6,7 +6,8 @@
 //             dimension, so a fragment is two loads of 4 bytes from the image itself.
 // Why         the tolerance of this problem is 1e-2, absolute and relative. That leaves room for fp16 (an
 //             error of 5e-4), and the tensor cores multiply 15 times as fast as the FMA pipes.
-// Prediction  23 GFLOP at 600 TFLOP/s are 40 us, and 176 MB at 4 TB/s are 44 us: both in 90 us, five times the
+// Prediction  23 GFLOP at 600 TFLOP/s are 40 us, and 176 MB at 4 TB/s are 44 us: both in 90 us, five times
+// the
 //             fp32 kernel.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh =
@@ -27,14 +28,14 @@
 #include <cstdint>
 
 constexpr int kKernel = 11, kStep = 4, kPad = 2;
-constexpr int kTaps = 12;                              // of a filter row, with a zero behind
-constexpr int kDown = 4, kPixels = 56;                 // rows and columns of a tile
-constexpr int kTilesM = 6, kTilesN = kPixels / 8;      // of 16 channels, of 8 pixels
-constexpr int kHalf = kTilesM / 2;                     // a warp has three tiles of channels of one row
+constexpr int kTaps = 12;                          // of a filter row, with a zero behind
+constexpr int kDown = 4, kPixels = 56;             // rows and columns of a tile
+constexpr int kTilesM = 6, kTilesN = kPixels / 8;  // of 16 channels, of 8 pixels
+constexpr int kHalf = kTilesM / 2;                 // a warp has three tiles of channels of one row
 constexpr int kWarps = kDown * 2, kThreads = kWarps * 32;
-constexpr int kChannels = kTilesM * 16;                // of a tile
-constexpr int kRows = (kDown - 1) * kStep + kKernel;   // of the image
-constexpr int kWidth = kPixels * kStep + 8;            // columns of the image, rounded up: also those of the last zero
+constexpr int kChannels = kTilesM * 16;               // of a tile
+constexpr int kRows = (kDown - 1) * kStep + kKernel;  // of the image
+constexpr int kWidth = kPixels * kStep + 8;  // columns of the image, rounded up: also those of the last zero
 
 /// The inner dimension: filter row, channel, column. 16 of it are a step.
 __host__ __device__ int steps_of(int c_in) { return (kKernel * c_in * kTaps + 15) / 16; }
@@ -52,18 +53,21 @@ __global__ void order(const float* weight, uint4* fragments, int c_in, int c_out
     __half half[8];
     uint4 vector;
   } packed;
-  for (int i = 0; i < 8; ++i) {  // registers of the fragment: (row, k), (row + 8, k), (row, k + 8), (row + 8, k + 8)
+  for (int i = 0; i < 8;
+       ++i) {  // registers of the fragment: (row, k), (row + 8, k), (row, k + 8), (row + 8, k + 8)
     const int out = channel0 + i / 2 % 2 * 8, k = step * 16 + lane % 4 * 2 + i / 4 * 8 + i % 2;
     const int line = k / kTaps, s = k % kTaps, r = line / c_in, in = line % c_in;
     const bool exists = out < c_out && r < kKernel && s < kKernel;
-    packed.half[i] = __float2half_rn(exists ? weight[((int64_t{out} * c_in + in) * kKernel + r) * kKernel + s] : 0.0f);
+    packed.half[i] =
+        __float2half_rn(exists ? weight[((int64_t{out} * c_in + in) * kKernel + r) * kKernel + s] : 0.0f);
   }
   fragments[index] = packed.vector;
 }
 
 __device__ void multiply(float (&d)[4], const uint4& a, unsigned b0, unsigned b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
@@ -111,7 +115,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (int i = threadIdx.x; i < steps * kTilesM * 32; i += kThreads)
     filters[i] = fragments[int64_t{blockIdx.y} * steps * kTilesM * 32 + i];
 
-  const int my_row = warp / 2, m0 = warp % 2 * kHalf, down = (oh + kDown - 1) / kDown, across = (ow + kPixels - 1) / kPixels;
+  const int my_row = warp / 2, m0 = warp % 2 * kHalf, down = (oh + kDown - 1) / kDown,
+            across = (ow + kPixels - 1) / kPixels;
 #pragma unroll 1
   for (int index = static_cast<int>(blockIdx.x); index < tiles; index += static_cast<int>(gridDim.x)) {
     const Tile tile(index, down, across);
@@ -119,10 +124,12 @@ __global__ void __launch_bounds__(kThreads, 2)
     __syncthreads();
 
     float sum[kHalf][kTilesN][4] = {};
-    const unsigned* const mine = reinterpret_cast<const unsigned*>(lines) + my_row * kStep * c_in * (kWidth / 2) + lane / 4 * 2;
+    const unsigned* const mine =
+        reinterpret_cast<const unsigned*>(lines) + my_row * kStep * c_in * (kWidth / 2) + lane / 4 * 2;
     const uint4* const my_filters = filters + m0 * 32 + lane;
     int line[2], s[2];  // where the lane's two pairs of a step lie: k = line * 12 + s
-    for (int i = 0; i < 2; ++i) line[i] = (lane % 4 * 2 + i * 8) / kTaps, s[i] = (lane % 4 * 2 + i * 8) % kTaps;
+    for (int i = 0; i < 2; ++i)
+      line[i] = (lane % 4 * 2 + i * 8) / kTaps, s[i] = (lane % 4 * 2 + i * 8) % kTaps;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       uint4 a[kHalf];
@@ -165,7 +172,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 int convolved(int64_t extent) { return static_cast<int>(extent + 2 * kPad - kKernel) / kStep + 1; }
 size_t fragments_of(int64_t c_in, int64_t c_out) {
-  return static_cast<size_t>((c_out + kChannels - 1) / kChannels * steps_of(static_cast<int>(c_in)) * kTilesM * 32);
+  return static_cast<size_t>((c_out + kChannels - 1) / kChannels * steps_of(static_cast<int>(c_in)) *
+                             kTilesM * 32);
 }
 
 extern "C" size_t workspace_bytes(int64_t /*n*/, int64_t c_in, int64_t /*h*/, int64_t /*w*/, int64_t c_out) {
@@ -173,11 +181,12 @@ extern "C" size_t workspace_bytes(int64_t /*n*/, int64_t c_in, int64_t /*h*/, in
 }
 
 extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,11,11]*/,
-                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in, int64_t h,
-                       int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
+                       const float* bias /*[c_out]*/, float* y /*[n,c_out,oh,ow]*/, int64_t n, int64_t c_in,
+                       int64_t h, int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
   const int oh = convolved(h), ow = convolved(w), in = static_cast<int>(c_in), out = static_cast<int>(c_out);
   uint4* const fragments = static_cast<uint4*>(workspace);
-  order<<<static_cast<unsigned>((fragments_of(c_in, c_out) + 127) / 128), 128, 0, stream>>>(weight, fragments, in, out);
+  order<<<static_cast<unsigned>((fragments_of(c_in, c_out) + 127) / 128), 128, 0, stream>>>(weight, fragments,
+                                                                                            in, out);
 
   const int bytes = steps_of(in) * kTilesM * 32 * 16 + lines_of(in) * kWidth * 2;
   const auto kernel = in == 3 ? conv<3> : conv<0>;
@@ -189,6 +198,7 @@ extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c
   const int64_t tiles = n * ((oh + kDown - 1) / kDown) * ((ow + kPixels - 1) / kPixels);
   const int64_t blocks = std::min<int64_t>(tiles, int64_t{processors} * std::max(resident, 1));
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((c_out + kChannels - 1) / kChannels));
-  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(x, fragments, bias, y, in, static_cast<int>(h), static_cast<int>(w), out,
-                                                                 oh, ow, static_cast<int>(tiles));
+  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(x, fragments, bias, y, in,
+                                                                 static_cast<int>(h), static_cast<int>(w),
+                                                                 out, oh, ow, static_cast<int>(tiles));
 }

@@ -1,12 +1,13 @@
 // Rung 1: convolution with ReLU, then the pool: two kernels and a tensor between them.
 //
-// Changed     nothing yet: eager's three kernels (convolution, ReLU, pool), the second in the first's registers.
-// Why         a correct kernel first. Inputs and filters come from the caches.
-// Prediction  the convolution takes nearly all of the time, at a tenth of the FMA peak.
+// Changed     nothing yet: eager's three kernels (convolution, ReLU, pool), the second in the first's
+// registers. Why         a correct kernel first. Inputs and filters come from the caches. Prediction  the
+// convolution takes nearly all of the time, at a tenth of the FMA peak.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out]; convolved [n, c_out, oh, ow] with
-//             oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1 (stride 4, padding 2); y [n, c_out, ph, pw] with ph =
-//             (oh - 3) / 2 + 1, pw = (ow - 3) / 2 + 1; any sizes with n, c_out <= 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out]; convolved [n, c_out, oh, ow]
+// with
+//             oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1 (stride 4, padding 2); y [n, c_out, ph, pw] with ph
+//             = (oh - 3) / 2 + 1, pw = (ow - 3) / 2 + 1; any sizes with n, c_out <= 65535.
 // Launch      <<<(oh * ow / 256, c_out, n), 256>>>, <<<(ph * pw / 256, c_out, n), 256>>>.
 // Resources   about 40 registers; no shared memory; workspace for the convolved tensor.
 // Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs; the convolved tensor is written and read once.
@@ -19,14 +20,14 @@
 
 constexpr int kThreads = 256;
 constexpr int kKernel = 11, kStep = 4, kPad = 2;  // of the convolution
-constexpr int kWindow = 3;                         // of the pool, whose step is 2
+constexpr int kWindow = 3;                        // of the pool, whose step is 2
 
 /// As a framework has them: what is not a number stays it.
 __device__ float relu(float v) { return v < 0 ? 0.0f : v; }
 __device__ float larger(float a, float b) { return a > b || a != a ? a : b; }
 
-__global__ void conv_relu(const float* x, const float* weight, const float* bias, float* y, int c_in, int h, int w, int c_out,
-                          int oh, int ow) {
+__global__ void conv_relu(const float* x, const float* weight, const float* bias, float* y, int c_in, int h,
+                          int w, int c_out, int oh, int ow) {
   const int pixel = blockIdx.x * kThreads + threadIdx.x;
   const int out = blockIdx.y;
   const int64_t image = blockIdx.z;
@@ -40,7 +41,8 @@ __global__ void conv_relu(const float* x, const float* weight, const float* bias
     for (int r = 0; r < kKernel; ++r) {
       for (int s = 0; s < kKernel; ++s) {
         const int i = row0 + r, j = column0 + s;
-        if (i >= 0 && i < h && j >= 0 && j < w) sum += plane[static_cast<int64_t>(i) * w + j] * filter[r * kKernel + s];
+        if (i >= 0 && i < h && j >= 0 && j < w)
+          sum += plane[static_cast<int64_t>(i) * w + j] * filter[r * kKernel + s];
       }
     }
   }
@@ -66,14 +68,16 @@ extern "C" size_t workspace_bytes(int64_t n, int64_t /*c_in*/, int64_t h, int64_
 }
 
 extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,11,11]*/,
-                       const float* bias /*[c_out]*/, float* y /*[n,c_out,ph,pw]*/, int64_t n, int64_t c_in, int64_t h,
-                       int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
+                       const float* bias /*[c_out]*/, float* y /*[n,c_out,ph,pw]*/, int64_t n, int64_t c_in,
+                       int64_t h, int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
   const int oh = convolved(h), ow = convolved(w), ph = pooled(oh), pw = pooled(ow);
   float* const between = static_cast<float*>(workspace);
   const auto grid = [&](int pixels) {
-    return dim3(static_cast<unsigned>((pixels + kThreads - 1) / kThreads), static_cast<unsigned>(c_out), static_cast<unsigned>(n));
+    return dim3(static_cast<unsigned>((pixels + kThreads - 1) / kThreads), static_cast<unsigned>(c_out),
+                static_cast<unsigned>(n));
   };
-  conv_relu<<<grid(oh * ow), kThreads, 0, stream>>>(x, weight, bias, between, static_cast<int>(c_in), static_cast<int>(h),
-                                                    static_cast<int>(w), static_cast<int>(c_out), oh, ow);
+  conv_relu<<<grid(oh * ow), kThreads, 0, stream>>>(x, weight, bias, between, static_cast<int>(c_in),
+                                                    static_cast<int>(h), static_cast<int>(w),
+                                                    static_cast<int>(c_out), oh, ow);
   pool<<<grid(ph * pw), kThreads, 0, stream>>>(between, y, static_cast<int>(c_out), oh, ow, ph, pw);
 }

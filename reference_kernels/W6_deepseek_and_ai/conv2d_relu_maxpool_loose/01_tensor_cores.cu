@@ -1,21 +1,26 @@
 // Rung 1: tensor cores, and the pool before anything is written.
 //
-// Changed     against the ladder of conv2d_relu_maxpool: the convolution is a product of matrices by mma.sync with
+// Changed     against the ladder of conv2d_relu_maxpool: the convolution is a product of matrices by mma.sync
+// with
 //             fp16 operands and sums in fp32 (as in the ladder of conv2d_loose). A block has 7 rows of the
 //             convolution for 3 pooled ones. The maximum of neighbouring columns is taken in registers and by
 //             one shuffle, that of rows in shared memory.
-// Why         the tolerance of 1e-2 leaves room for fp16, and then bytes are the limit: 60 MB of images in, 28 MB
+// Why         the tolerance of 1e-2 leaves room for fp16, and then bytes are the limit: 60 MB of images in,
+// 28 MB
 //             out, where eager moves 116 MB of convolved pixels five times.
-// Prediction  63 rows for 55 are 27 GFLOP with the padding, 45 us at 600 TFLOP/s; memory 25 us; 80 us together,
+// Prediction  63 rows for 55 are 27 GFLOP with the padding, 45 us at 600 TFLOP/s; memory 25 us; 80 us
+// together,
 //             since a block does one after the other.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph = (oh - 3)
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph =
+// (oh - 3)
 //             / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with c_in <= 3.
-// Launch      a kernel that rounds and orders the filters; then blocks of 448 threads, one per multiprocessor,
+// Launch      a kernel that rounds and orders the filters; then blocks of 448 threads, one per
+// multiprocessor,
 //             that take every tile in turn.
 // Resources   at most 128 registers, 84 of them sums; 201 KB of shared memory at c_in = 3.
-// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs, 25 % more with padding and rows that two tiles need.
-// Divides     no divisibility is required: what lies outside the image is zero, results outside are not
+// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs, 25 % more with padding and rows that two tiles
+// need. Divides     no divisibility is required: what lies outside the image is zero, results outside are not
 //             stored.
 // Source      implicit GEMM, as in CUTLASS; the order of the inner dimension and the pool are ours.
 #include <cuda_fp16.h>
@@ -26,17 +31,17 @@
 #include <cstdint>
 
 constexpr int kKernel = 11, kStep = 4, kPad = 2;
-constexpr int kTaps = 12;                              // of a filter row, with a zero behind
-constexpr int kDown = 7, kPixels = 56;                 // rows and columns of a tile
+constexpr int kTaps = 12;                                 // of a filter row, with a zero behind
+constexpr int kDown = 7, kPixels = 56;                    // rows and columns of a tile
 constexpr int kPooledH = (kDown - 1) / 2, kPooledW = 27;  // the next tile begins twice as many pixels on
-constexpr int kTilesM = 6, kTilesN = kPixels / 8;      // of 16 channels, of 8 pixels
-constexpr int kHalf = kTilesM / 2;                     // a warp has three tiles of channels of one row
+constexpr int kTilesM = 6, kTilesN = kPixels / 8;         // of 16 channels, of 8 pixels
+constexpr int kHalf = kTilesM / 2;                        // a warp has three tiles of channels of one row
 constexpr int kWarps = kDown * 2, kThreads = kWarps * 32;
-constexpr int kChannels = kTilesM * 16;                // of a tile
-constexpr int kRows = (kDown - 1) * kStep + kKernel;   // of the image
-constexpr int kWidth = kPixels * kStep + 8;            // columns of the image, rounded up: also those of the last zero
+constexpr int kChannels = kTilesM * 16;               // of a tile
+constexpr int kRows = (kDown - 1) * kStep + kKernel;  // of the image
+constexpr int kWidth = kPixels * kStep + 8;  // columns of the image, rounded up: also those of the last zero
 
-constexpr int kBetween = kPooledW + 1;                 // a row whose columns are pooled, in shared memory
+constexpr int kBetween = kPooledW + 1;  // a row whose columns are pooled, in shared memory
 
 /// As a framework has them: what is not a number stays it.
 __device__ float relu(float v) { return v < 0 ? 0.0f : v; }
@@ -58,18 +63,21 @@ __global__ void order(const float* weight, uint4* fragments, int c_in, int c_out
     __half half[8];
     uint4 vector;
   } packed;
-  for (int i = 0; i < 8; ++i) {  // registers of the fragment: (row, k), (row + 8, k), (row, k + 8), (row + 8, k + 8)
+  for (int i = 0; i < 8;
+       ++i) {  // registers of the fragment: (row, k), (row + 8, k), (row, k + 8), (row + 8, k + 8)
     const int out = channel0 + i / 2 % 2 * 8, k = step * 16 + lane % 4 * 2 + i / 4 * 8 + i % 2;
     const int line = k / kTaps, s = k % kTaps, r = line / c_in, in = line % c_in;
     const bool exists = out < c_out && r < kKernel && s < kKernel;
-    packed.half[i] = __float2half_rn(exists ? weight[((int64_t{out} * c_in + in) * kKernel + r) * kKernel + s] : 0.0f);
+    packed.half[i] =
+        __float2half_rn(exists ? weight[((int64_t{out} * c_in + in) * kKernel + r) * kKernel + s] : 0.0f);
   }
   fragments[index] = packed.vector;
 }
 
 __device__ void multiply(float (&d)[4], const uint4& a, unsigned b0, unsigned b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
@@ -112,13 +120,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int c_in = kIn > 0 ? kIn : any_in;
   const int steps = steps_of(c_in), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   uint4* const filters = shared;
-  float* const between = reinterpret_cast<float*>(shared + steps * kTilesM * 32);  // [channel][row][pooled column]
+  float* const between =
+      reinterpret_cast<float*>(shared + steps * kTilesM * 32);  // [channel][row][pooled column]
   __half2* const lines = reinterpret_cast<__half2*>(between + kChannels * kDown * kBetween);
   const int out0 = static_cast<int>(blockIdx.y) * kChannels;
   for (int i = threadIdx.x; i < steps * kTilesM * 32; i += kThreads)
     filters[i] = fragments[int64_t{blockIdx.y} * steps * kTilesM * 32 + i];
 
-  const int my_row = warp / 2, m0 = warp % 2 * kHalf, down = (ph + kPooledH - 1) / kPooledH, across = (pw + kPooledW - 1) / kPooledW;
+  const int my_row = warp / 2, m0 = warp % 2 * kHalf, down = (ph + kPooledH - 1) / kPooledH,
+            across = (pw + kPooledW - 1) / kPooledW;
 #pragma unroll 1
   for (int index = static_cast<int>(blockIdx.x); index < tiles; index += static_cast<int>(gridDim.x)) {
     const Tile tile(index, down, across);
@@ -126,10 +136,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();
 
     float sum[kHalf][kTilesN][4] = {};
-    const unsigned* const mine = reinterpret_cast<const unsigned*>(lines) + my_row * kStep * c_in * (kWidth / 2) + lane / 4 * 2;
+    const unsigned* const mine =
+        reinterpret_cast<const unsigned*>(lines) + my_row * kStep * c_in * (kWidth / 2) + lane / 4 * 2;
     const uint4* const my_filters = filters + m0 * 32 + lane;
     int line[2], s[2];  // where the lane's two pairs of a step lie: k = line * 12 + s
-    for (int i = 0; i < 2; ++i) line[i] = (lane % 4 * 2 + i * 8) / kTaps, s[i] = (lane % 4 * 2 + i * 8) % kTaps;
+    for (int i = 0; i < 2; ++i)
+      line[i] = (lane % 4 * 2 + i * 8) / kTaps, s[i] = (lane % 4 * 2 + i * 8) % kTaps;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       uint4 a[kHalf];
@@ -150,7 +162,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
     }
 
-    // Columns: pixels 2p and 2p + 1 are this lane's, 2p + 2 is the next lane's, of the next tile of pixels for lane 3.
+    // Columns: pixels 2p and 2p + 1 are this lane's, 2p + 2 is the next lane's, of the next tile of pixels
+    // for lane 3.
 #pragma unroll
     for (int m = 0; m < kHalf; ++m)
 #pragma unroll
@@ -161,7 +174,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int n = 0; n < kTilesN; ++n) {
           const float left = relu(sum[m][n][low * 2] + shift), right = relu(sum[m][n][low * 2 + 1] + shift);
-          const float offered = lane % 4 == 0 && n + 1 < kTilesN ? relu(sum[m][n + 1][low * 2] + shift) : left;
+          const float offered =
+              lane % 4 == 0 && n + 1 < kTilesN ? relu(sum[m][n + 1][low * 2] + shift) : left;
           const float here = __shfl_sync(0xffffffffu, left, lane / 4 * 4 + (lane + 1) % 4);
           const float there = __shfl_sync(0xffffffffu, offered, lane / 4 * 4 + (lane + 1) % 4);
           to[n * 4] = larger(larger(left, right), lane % 4 == 3 ? there : here);
@@ -182,7 +196,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 int convolved(int64_t extent) { return static_cast<int>(extent + 2 * kPad - kKernel) / kStep + 1; }
 size_t fragments_of(int64_t c_in, int64_t c_out) {
-  return static_cast<size_t>((c_out + kChannels - 1) / kChannels * steps_of(static_cast<int>(c_in)) * kTilesM * 32);
+  return static_cast<size_t>((c_out + kChannels - 1) / kChannels * steps_of(static_cast<int>(c_in)) *
+                             kTilesM * 32);
 }
 
 extern "C" size_t workspace_bytes(int64_t /*n*/, int64_t c_in, int64_t /*h*/, int64_t /*w*/, int64_t c_out) {
@@ -190,13 +205,16 @@ extern "C" size_t workspace_bytes(int64_t /*n*/, int64_t c_in, int64_t /*h*/, in
 }
 
 extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,11,11]*/,
-                       const float* bias /*[c_out]*/, float* y /*[n,c_out,ph,pw]*/, int64_t n, int64_t c_in, int64_t h,
-                       int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
-  const int ph = (convolved(h) - 3) / 2 + 1, pw = (convolved(w) - 3) / 2 + 1, in = static_cast<int>(c_in), out = static_cast<int>(c_out);
+                       const float* bias /*[c_out]*/, float* y /*[n,c_out,ph,pw]*/, int64_t n, int64_t c_in,
+                       int64_t h, int64_t w, int64_t c_out, void* workspace, cudaStream_t stream) {
+  const int ph = (convolved(h) - 3) / 2 + 1, pw = (convolved(w) - 3) / 2 + 1, in = static_cast<int>(c_in),
+            out = static_cast<int>(c_out);
   uint4* const fragments = static_cast<uint4*>(workspace);
-  order<<<static_cast<unsigned>((fragments_of(c_in, c_out) + 127) / 128), 128, 0, stream>>>(weight, fragments, in, out);
+  order<<<static_cast<unsigned>((fragments_of(c_in, c_out) + 127) / 128), 128, 0, stream>>>(weight, fragments,
+                                                                                            in, out);
 
-  const int bytes = steps_of(in) * kTilesM * 32 * 16 + kChannels * kDown * kBetween * 4 + lines_of(in) * kWidth * 2;
+  const int bytes =
+      steps_of(in) * kTilesM * 32 * 16 + kChannels * kDown * kBetween * 4 + lines_of(in) * kWidth * 2;
   const auto kernel = in == 3 ? conv<3> : conv<0>;
   int device = 0, processors = 0, resident = 0;
   cudaGetDevice(&device);
@@ -206,6 +224,7 @@ extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c
   const int64_t tiles = n * ((ph + kPooledH - 1) / kPooledH) * ((pw + kPooledW - 1) / kPooledW);
   const int64_t blocks = std::min<int64_t>(tiles, int64_t{processors} * std::max(resident, 1));
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>((c_out + kChannels - 1) / kChannels));
-  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(x, fragments, bias, y, in, static_cast<int>(h), static_cast<int>(w), out,
-                                                                 ph, pw, static_cast<int>(tiles));
+  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(x, fragments, bias, y, in,
+                                                                 static_cast<int>(h), static_cast<int>(w),
+                                                                 out, ph, pw, static_cast<int>(tiles));
 }

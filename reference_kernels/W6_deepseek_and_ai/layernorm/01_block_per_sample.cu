@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kThreads)
     y[start + i] = (x[start + i] - mean) * inverse * gamma[i] + beta[i];
 }
 
-extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/, const float* beta /*[c,h,w]*/,
-                       float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c, int64_t h, int64_t w,
-                       void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/,
+                       const float* beta /*[c,h,w]*/, float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c,
+                       int64_t h, int64_t w, void* /*workspace*/, cudaStream_t stream) {
   layernorm<<<static_cast<unsigned>(n), kThreads, 0, stream>>>(x, gamma, beta, y, eps, c * h * w);
 }

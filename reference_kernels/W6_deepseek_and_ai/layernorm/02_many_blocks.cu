@@ -38,7 +38,8 @@ __device__ Moments merged(Moments a, Moments b) {
 
 __device__ Moments warp_merge(Moments m) {
   for (int offset = 16; offset > 0; offset /= 2) {
-    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset), __shfl_xor_sync(0xffffffffu, m.mean, offset),
+    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset),
+                        __shfl_xor_sync(0xffffffffu, m.mean, offset),
                         __shfl_xor_sync(0xffffffffu, m.squares, offset)};
     // The lower lane's moments come first in both lanes, so both get the same bits.
     m = threadIdx.x % 32 & offset ? merged(other, m) : merged(m, other);
@@ -102,7 +103,8 @@ __global__ void __launch_bounds__(kThreads)
               const Moments* __restrict__ parts, float* __restrict__ y, float eps, int64_t length) {
   __shared__ Moments partial[kWarps];
   Moments mine{0, 0, 0};
-  for (unsigned p = threadIdx.x; p < gridDim.x; p += kThreads) mine = merged(mine, parts[blockIdx.y * gridDim.x + p]);
+  for (unsigned p = threadIdx.x; p < gridDim.x; p += kThreads)
+    mine = merged(mine, parts[blockIdx.y * gridDim.x + p]);
   const Moments all = block_merge(mine, partial);
   const float mean = all.mean, inverse = rsqrtf(all.squares / static_cast<float>(length) + eps);
 
@@ -112,7 +114,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
     for (int64_t i = part.first / 4 + threadIdx.x; i < part.last / 4; i += kThreads) {
       const float4 v = __ldcs(reinterpret_cast<const float4*>(x + start) + i);
-      const float4 g = reinterpret_cast<const float4*>(gamma)[i], b = reinterpret_cast<const float4*>(beta)[i];
+      const float4 g = reinterpret_cast<const float4*>(gamma)[i],
+                   b = reinterpret_cast<const float4*>(beta)[i];
       __stcs(reinterpret_cast<float4*>(y + start) + i,
              make_float4((v.x - mean) * inverse * g.x + b.x, (v.y - mean) * inverse * g.y + b.y,
                          (v.z - mean) * inverse * g.z + b.z, (v.w - mean) * inverse * g.w + b.w));
@@ -129,9 +132,9 @@ extern "C" size_t workspace_bytes(int64_t n, int64_t c, int64_t h, int64_t w) {
   return static_cast<size_t>(n * parts_of(c * h * w)) * sizeof(Moments);
 }
 
-extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/, const float* beta /*[c,h,w]*/,
-                       float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c, int64_t h, int64_t w, void* workspace,
-                       cudaStream_t stream) {
+extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/,
+                       const float* beta /*[c,h,w]*/, float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c,
+                       int64_t h, int64_t w, void* workspace, cudaStream_t stream) {
   const int64_t length = c * h * w;
   Moments* parts = static_cast<Moments*>(workspace);
   const dim3 grid(static_cast<unsigned>(parts_of(length)), static_cast<unsigned>(n));

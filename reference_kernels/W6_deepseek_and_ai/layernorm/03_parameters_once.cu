@@ -24,6 +24,7 @@
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int64_t kPart = 16384;  // elements of a sample that a block has
 constexpr int kSamples = 16;      // that a block normalises
+constexpr int kAtOnce = 8;        // loads of a thread on their way
 
 /// What is known of some elements: how many, their mean, the sum of squared deviations from it.
 struct Moments {
@@ -39,7 +40,8 @@ __device__ Moments merged(Moments a, Moments b) {
 
 __device__ Moments warp_merge(Moments m) {
   for (int offset = 16; offset > 0; offset /= 2) {
-    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset), __shfl_xor_sync(0xffffffffu, m.mean, offset),
+    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset),
+                        __shfl_xor_sync(0xffffffffu, m.mean, offset),
                         __shfl_xor_sync(0xffffffffu, m.squares, offset)};
     // The lower lane's moments come first in both lanes, so both get the same bits.
     m = threadIdx.x % 32 & offset ? merged(other, m) : merged(m, other);
@@ -114,7 +116,8 @@ __global__ void __launch_bounds__(kThreads)
     Moments mine{0, 0, 0};
     for (unsigned p = threadIdx.x % 32; p < gridDim.x; p += 32) mine = merged(mine, those[p]);
     mine = warp_merge(mine);
-    if (threadIdx.x % 32 == 0) normals[s] = {mine.mean, rsqrtf(mine.squares / static_cast<float>(length) + eps)};
+    if (threadIdx.x % 32 == 0)
+      normals[s] = {mine.mean, rsqrtf(mine.squares / static_cast<float>(length) + eps)};
   }
   __syncthreads();
 
@@ -122,13 +125,22 @@ __global__ void __launch_bounds__(kThreads)
   x += sample0 * length, y += sample0 * length;
   if constexpr (kVector) {
     for (int64_t i = part.first / 4 + threadIdx.x; i < part.last / 4; i += kThreads) {
-      const float4 g = reinterpret_cast<const float4*>(gamma)[i], b = reinterpret_cast<const float4*>(beta)[i];
-#pragma unroll 8
-      for (int s = 0; s < samples; ++s) {
-        const float4 v = __ldcs(reinterpret_cast<const float4*>(x + s * length) + i);
-        const Normal of = normals[s];
-        __stcs(reinterpret_cast<float4*>(y + s * length) + i,
-               make_float4(of(v.x, g.x, b.x), of(v.y, g.y, b.y), of(v.z, g.z, b.z), of(v.w, g.w, b.w)));
+      const float4 g = reinterpret_cast<const float4*>(gamma)[i],
+                   b = reinterpret_cast<const float4*>(beta)[i];
+      for (int first = 0; first < samples; first += kAtOnce) {
+        float4 v[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k)
+          if (first + k < samples)
+            v[k] = __ldcs(reinterpret_cast<const float4*>(x + (first + k) * length) + i);
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          if (first + k >= samples) break;
+          const Normal of = normals[first + k];
+          __stcs(reinterpret_cast<float4*>(y + (first + k) * length) + i,
+                 make_float4(of(v[k].x, g.x, b.x), of(v[k].y, g.y, b.y), of(v[k].z, g.z, b.z),
+                             of(v[k].w, g.w, b.w)));
+        }
       }
     }
   } else {
@@ -143,18 +155,20 @@ extern "C" size_t workspace_bytes(int64_t n, int64_t c, int64_t h, int64_t w) {
   return static_cast<size_t>(n * parts_of(c * h * w)) * sizeof(Moments);
 }
 
-extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/, const float* beta /*[c,h,w]*/,
-                       float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c, int64_t h, int64_t w, void* workspace,
-                       cudaStream_t stream) {
+extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/,
+                       const float* beta /*[c,h,w]*/, float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c,
+                       int64_t h, int64_t w, void* workspace, cudaStream_t stream) {
   const int64_t length = c * h * w;
   Moments* parts = static_cast<Moments*>(workspace);
   const unsigned count = static_cast<unsigned>(parts_of(length)), samples = static_cast<unsigned>(n);
   const dim3 first(samples, count), second(count, (samples + kSamples - 1) / kSamples);
   if (length % 4 == 0) {
     statistics<true><<<first, kThreads, 0, stream>>>(x, parts, length);
-    normalise<true><<<second, kThreads, 0, stream>>>(x, gamma, beta, parts, y, eps, static_cast<int>(n), length);
+    normalise<true>
+        <<<second, kThreads, 0, stream>>>(x, gamma, beta, parts, y, eps, static_cast<int>(n), length);
   } else {
     statistics<false><<<first, kThreads, 0, stream>>>(x, parts, length);
-    normalise<false><<<second, kThreads, 0, stream>>>(x, gamma, beta, parts, y, eps, static_cast<int>(n), length);
+    normalise<false>
+        <<<second, kThreads, 0, stream>>>(x, gamma, beta, parts, y, eps, static_cast<int>(n), length);
   }
 }

@@ -27,14 +27,15 @@
 #include <cstdint>
 
 constexpr int kThreads = 512, kWarps = kThreads / 32;
-constexpr int kVectors = 16;                      // float4 of a sample that a thread owns
-constexpr int kLoads = 2;                         // of them in a chunk
-constexpr int kChunk = kLoads * 32;               // vectors of a warp that come with one copy
-constexpr int kChunks = kVectors / kLoads;        // of a sample
-constexpr int kStages = 13;                       // chunks of a warp in shared memory
+constexpr int kVectors = 16;                // float4 of a sample that a thread owns
+constexpr int kLoads = 2;                   // of them in a chunk
+constexpr int kChunk = kLoads * 32;         // vectors of a warp that come with one copy
+constexpr int kAhead = 6;                   // vectors of beta on their way
+constexpr int kChunks = kVectors / kLoads;  // of a sample
+constexpr int kStages = 13;                 // chunks of a warp in shared memory
 constexpr int kSharedBytes = kWarps * kStages * kChunk * 16;
 constexpr int64_t kMostBlocks = 256;
-constexpr int64_t kPart = 16384;                  // elements a block of the fallback has
+constexpr int64_t kPart = 16384;  // elements a block of the fallback has
 
 // ---- moments ----------------------------------------------------------------------------------------------
 /// What is known of some elements: how many, their mean, the sum of squared deviations from it.
@@ -51,7 +52,8 @@ __device__ Moments merged(Moments a, Moments b) {
 
 __device__ Moments warp_merge(Moments m) {
   for (int offset = 16; offset > 0; offset /= 2) {
-    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset), __shfl_xor_sync(0xffffffffu, m.mean, offset),
+    const Moments other{__shfl_xor_sync(0xffffffffu, m.count, offset),
+                        __shfl_xor_sync(0xffffffffu, m.mean, offset),
                         __shfl_xor_sync(0xffffffffu, m.squares, offset)};
     // The lower lane's moments come first in both lanes, so both get the same bits.
     m = threadIdx.x % 32 & offset ? merged(other, m) : merged(m, other);
@@ -83,7 +85,8 @@ constexpr Word kNothing = ~Word{0};
 
 __device__ void publish(Word* at, Moments m) {
   const Word word = Word{__float_as_uint(m.mean)} << 32 | __float_as_uint(m.squares);
-  *static_cast<volatile Word*>(at) = word == kNothing ? kNothing >> 1 : word;  // some NaN are all ones: take another
+  *static_cast<volatile Word*>(at) =
+      word == kNothing ? kNothing >> 1 : word;  // some NaN are all ones: take another
 }
 __device__ Word wait_for_word(const Word* at) {
   Word word;
@@ -93,7 +96,9 @@ __device__ Word wait_for_word(const Word* at) {
 }
 
 // ---- bulk copies ------------------------------------------------------------------------------------------
-__device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ unsigned shared_address(const void* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
 using Arrival = unsigned long long;  // an mbarrier
 __device__ void expect_one_copy(Arrival* at) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory");
@@ -105,7 +110,8 @@ __device__ void copy_bulk(void* to, const void* from, unsigned bytes, Arrival* a
       ".reg .b64 policy;\n"
       "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
       "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%3], %2;\n"
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], policy;\n"
       "}\n" ::"r"(shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(at))
       : "memory");
@@ -142,8 +148,9 @@ struct Share {
 };
 
 __global__ void __launch_bounds__(kThreads, 1)
-    layernorm_held(const float4* __restrict__ x, const float4* __restrict__ gamma, const float4* __restrict__ beta,
-                   float4* __restrict__ y, Word* words, float eps, int n, int64_t vectors) {
+    layernorm_held(const float4* __restrict__ x, const float4* __restrict__ gamma,
+                   const float4* __restrict__ beta, float4* __restrict__ y, Word* words, float eps, int n,
+                   int64_t vectors) {
   extern __shared__ float4 rings[];
   __shared__ Arrival arrivals[kWarps][kStages];
   __shared__ Moments partial[2][kWarps];
@@ -188,6 +195,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (c * kChunk + k * 32 + lane < share.count) sums.add(ring[place.stage * kChunk + k * 32 + lane]);
     }
     Moments mine = warp_merge(sums.moments());
+    float4 b[kAhead];  // beta of the first vectors comes while the GPU agrees on the mean
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k)
+      b[k] = k * 32 + lane < share.count ? beta[share.first + k * 32 + lane] : make_float4(0, 0, 0, 0);
     if (lane == 0) partial[s % 2][warp] = mine;
     __syncthreads();
     if (warp == 0) {
@@ -197,7 +208,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     mine = {0, 0, 0};
     for (int b = lane; b < blocks; b += 32) {
       const Word word = wait_for_word(words + int64_t{s} * blocks + b);
-      const int64_t count = vectors * (int64_t{b} + 1) * kWarps / warps - vectors * int64_t{b} * kWarps / warps;
+      const int64_t count =
+          vectors * (int64_t{b} + 1) * kWarps / warps - vectors * int64_t{b} * kWarps / warps;
       mine = merged(mine, {4 * static_cast<float>(count), __uint_as_float(static_cast<unsigned>(word >> 32)),
                            __uint_as_float(static_cast<unsigned>(word))});
     }
@@ -213,10 +225,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         const int i = c * kChunk + k * 32 + lane;
         if (i >= share.count) continue;
         const float4 v = ring[place.stage * kChunk + k * 32 + lane], of = g[c * kLoads + k];
-        const float4 b = beta[share.first + i];
+        const float4 shift = b[(c * kLoads + k) % kAhead];
+        if (c * kLoads + k + kAhead < kVectors && i + kAhead * 32 < share.count)
+          b[(c * kLoads + k) % kAhead] = beta[share.first + i + kAhead * 32];
         __stcs(y + s * vectors + share.first + i,
-               make_float4((v.x - mean) * inverse * of.x + b.x, (v.y - mean) * inverse * of.y + b.y,
-                           (v.z - mean) * inverse * of.z + b.z, (v.w - mean) * inverse * of.w + b.w));
+               make_float4((v.x - mean) * inverse * of.x + shift.x, (v.y - mean) * inverse * of.y + shift.y,
+                           (v.z - mean) * inverse * of.z + shift.z, (v.w - mean) * inverse * of.w + shift.w));
       }
       __syncwarp();  // all lanes have taken what lay there
       ask();
@@ -225,7 +239,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// ---- any shape: two kernels, element by element -------------------------------------------------------------
+// ---- any shape: two kernels, element by element
+// -------------------------------------------------------------
 __global__ void __launch_bounds__(kThreads) statistics(const float* x, Moments* parts, int64_t length) {
   __shared__ Moments partial[kWarps];
   const int64_t first = blockIdx.y * kPart, last = min(first + kPart, length);
@@ -240,8 +255,8 @@ __global__ void __launch_bounds__(kThreads) statistics(const float* x, Moments* 
 }
 
 __global__ void __launch_bounds__(kThreads)
-    normalise(const float* x, const float* gamma, const float* beta, const Moments* parts, float* y, float eps,
-              int64_t length) {
+    normalise(const float* x, const float* gamma, const float* beta, const Moments* parts, float* y,
+              float eps, int64_t length) {
   Moments all{0, 0, 0};
   for (unsigned p = threadIdx.x % 32; p < gridDim.y; p += 32)
     all = merged(all, parts[int64_t{blockIdx.x} * gridDim.y + p]);
@@ -259,9 +274,9 @@ extern "C" size_t workspace_bytes(int64_t n, int64_t c, int64_t h, int64_t w) {
                                            static_cast<size_t>(parts_of(c * h * w)) * sizeof(Moments));
 }
 
-extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/, const float* beta /*[c,h,w]*/,
-                       float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c, int64_t h, int64_t w, void* workspace,
-                       cudaStream_t stream) {
+extern "C" void launch(const float* x /*[n,c,h,w]*/, const float* gamma /*[c,h,w]*/,
+                       const float* beta /*[c,h,w]*/, float* y /*[n,c,h,w]*/, float eps, int64_t n, int64_t c,
+                       int64_t h, int64_t w, void* workspace, cudaStream_t stream) {
   const int64_t length = c * h * w, vectors = length / 4;
   int device = 0, processors = 0, resident = 0;
   cudaGetDevice(&device);
