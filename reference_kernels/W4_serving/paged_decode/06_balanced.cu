@@ -407,7 +407,7 @@ void launch_fast(const Problem& p, cudaStream_t stream) {
   early[0].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   // Few sequences have many pieces each, and many sequences few: then a warp is enough for a head.
-  const bool many = p.b * p.hq > 8 * blocks;
+  const bool many = p.b * p.hq > 4 * blocks;
   config.gridDim = dim3(static_cast<unsigned>(many ? (p.hq + kMergeWarps - 1) / kMergeWarps : p.hq),
                         static_cast<unsigned>(p.b));
   config.blockDim = dim3(kMergeThreads);
