@@ -173,7 +173,10 @@ struct Piece {
     constexpr int kRow = Ring<kDim>::kRow;
     const int lane = threadIdx.x % 32, at = lane % 4 * 2;
     float s[2][4] = {};
-    const char* row = k + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
+    // A lane names a row of the tile. Behind the last token it names that one: its score is masked, its value
+    // multiplied by zero. What lies there instead may be a NaN, and zero times NaN is one.
+    const int place = min(lane % 8 + lane / 16 * 8, valid - 1) * kRow + lane / 8 % 2 * 16;
+    const char* row = k + place;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t keys[4];
@@ -200,18 +203,12 @@ struct Piece {
     for (int i = 0; i < 4; ++i) e[i] = power_of_two((w[i] - top) * factor);
     sum += (e[0] + e[1]) + (e[2] + e[3]);
     const uint32_t early = pair(e[0], e[1]), late = pair(e[2], e[3]);
-    // What lies behind the last token may be a NaN, and zero times NaN is one.
-    const auto mask = [&](int token) {
-      return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u);
-    };
-    const uint32_t keep[2] = {mask(at), mask(at + 8)};
-    row = v + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
+    row = v + place;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t values[4];
       load_transposed(values, row + i * 32);
-      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1],
-               early, late);
+      multiply(o[i], values[0], values[1], values[2], values[3], early, late);
     }
   }
 
@@ -248,7 +245,8 @@ template <int kDim>
 __device__ void consume(const Problem& p, const char* ring, Barriers& bars, int s, int length, int begin,
                         int end, int place, float factor) {
   const int warp = threadIdx.x / 32, head = blockIdx.z * kHeads + warp;
-  Piece<kDim> piece(p, s, min(head, p.hk - 1));
+  if (head >= p.hk) return;
+  Piece<kDim> piece(p, s, head);
   for (int tile = begin, stage = 0, phase = 0; tile < end; ++tile) {
     wait(&bars.full[stage], phase);
     const char* k = ring + stage * 2 * Ring<kDim>::kTile + warp * kDim * 2;
@@ -257,7 +255,7 @@ __device__ void consume(const Problem& p, const char* ring, Barriers& bars, int 
     if (threadIdx.x % 32 == 0) arrive(&bars.empty[stage]);
     if (++stage == kStages) stage = 0, phase ^= 1;
   }
-  if (head < p.hk) piece.store(p, s, head, place, factor);
+  piece.store(p, s, head, place, factor);
 }
 
 template <int kDim>
@@ -265,7 +263,8 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
   extern __shared__ __align__(128) char ring[];
   __shared__ Barriers bars;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) init(&bars.full[i], 1), init(&bars.empty[i], kHeads);
+    for (int i = 0; i < kStages; ++i)
+      init(&bars.full[i], 1), init(&bars.empty[i], min(kHeads, p.hk - static_cast<int>(blockIdx.z) * kHeads));
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();

@@ -9,7 +9,8 @@
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].
-// Launch      <<<(blocks that fit at once, groups of 8 heads of k), 288>>>, then <<<(hq, b), 512>>>.
+// Launch      <<<(blocks that fit at once, groups of 8 heads of k), 288>>>, then 256 threads for one or
+//             eight heads of q of a sequence.
 // Resources   up to 128 registers; 198 KB of shared memory and 4 bytes for a sequence, one block per
 //             multiprocessor; workspace: two pieces a block.
 // Cost        4 sum(lengths) hq d FLOPs; 4 sum(lengths) hk d bytes, and 8 (d + 1) for a piece and head of q.
@@ -30,7 +31,7 @@ constexpr int kTokens = 16;  // of a tile
 constexpr int kStages = 3;   // tiles on their way
 constexpr int kHeads = 8;    // of k, for a block: a warp each
 constexpr int kThreads = 32 * (kHeads + 1);
-constexpr int kMergeThreads = 512, kMergeWarps = kMergeThreads / 32;
+constexpr int kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 
 struct Problem {
   const __nv_bfloat16 *q, *k, *v;
@@ -214,7 +215,10 @@ struct Piece {
     constexpr int kRow = Ring<kDim>::kRow;
     const int lane = threadIdx.x % 32, at = lane % 4 * 2;
     float s[2][4] = {};
-    const char* row = k + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
+    // A lane names a row of the tile. Behind the last token it names that one: its score is masked, its value
+    // multiplied by zero. What lies there instead may be a NaN, and zero times NaN is one.
+    const int place = min(lane % 8 + lane / 16 * 8, valid - 1) * kRow + lane / 8 % 2 * 16;
+    const char* row = k + place;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t keys[4];
@@ -241,18 +245,12 @@ struct Piece {
     for (int i = 0; i < 4; ++i) e[i] = power_of_two((w[i] - top) * factor);
     sum += (e[0] + e[1]) + (e[2] + e[3]);
     const uint32_t early = pair(e[0], e[1]), late = pair(e[2], e[3]);
-    // What lies behind the last token may be a NaN, and zero times NaN is one.
-    const auto mask = [&](int token) {
-      return (token < valid ? 0xffffu : 0u) | (token + 1 < valid ? 0xffff0000u : 0u);
-    };
-    const uint32_t keep[2] = {mask(at), mask(at + 8)};
-    row = v + (lane % 8 + lane / 16 * 8) * kRow + lane / 8 % 2 * 16;
+    row = v + place;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       uint32_t values[4];
       load_transposed(values, row + i * 32);
-      multiply(o[i], values[0] & keep[0], values[1] & keep[0], values[2] & keep[1], values[3] & keep[1],
-               early, late);
+      multiply(o[i], values[0], values[1], values[2], values[3], early, late);
     }
   }
 
@@ -289,13 +287,14 @@ template <int kDim>
 __device__ void consume(const Problem& p, const char* ring, Barriers& bars, const int* starts, int begin,
                         int end, float factor) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, head = blockIdx.y * kHeads + warp;
+  if (head >= p.hk) return;
   int stage = 0, phase = 0;
   for (int tile = begin; tile < end;) {
     const int s = sequence_of(starts, tile, p.b), length = p.lengths[s];
     const int last = min(end, starts[s + 1]);
     const bool whole = tile == starts[s] && last == starts[s + 1];
     const int place = whole ? -1 : 2 * static_cast<int>(blockIdx.x) + (tile > begin);
-    Piece<kDim> piece(p, s, min(head, p.hk - 1));
+    Piece<kDim> piece(p, s, head);
     for (; tile < last; ++tile) {
       wait(&bars.full[stage], phase);
       const char* k = ring + stage * 2 * Ring<kDim>::kTile + warp * kDim * 2;
@@ -304,7 +303,7 @@ __device__ void consume(const Problem& p, const char* ring, Barriers& bars, cons
       if (lane == 0) arrive(&bars.empty[stage]);
       if (++stage == kStages) stage = 0, phase ^= 1;
     }
-    if (head < p.hk) piece.store(p, s, head, place, factor);
+    piece.store(p, s, head, place, factor);
   }
 }
 
@@ -315,7 +314,8 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
   int* const starts = reinterpret_cast<int*>(shared + Ring<kDim>::kBytes);
   let_next_kernel_begin();
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) init(&bars.full[i], 1), init(&bars.empty[i], kHeads);
+    for (int i = 0; i < kStages; ++i)
+      init(&bars.full[i], 1), init(&bars.empty[i], min(kHeads, p.hk - static_cast<int>(blockIdx.y) * kHeads));
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   if (threadIdx.x / 32 == kHeads) add_up_tiles(starts, p.lengths, p.b);
@@ -329,50 +329,57 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p, float fac
     consume<kDim>(p, shared, bars, starts, begin, end, factor);
 }
 
-/// A block for a sequence and a head of q: the weighted mean of the pieces, or zeros where there is no token.
-template <int kDim>
+/// kWarps warps for a sequence and a head of q: the weighted mean of the pieces, or zeros where there is no
+/// token.
+template <int kDim, int kWarps>
 __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p, int most_blocks) {
   extern __shared__ int starts[];
+  constexpr int kWide = kDim / 32;
   __shared__ float sums[kMergeWarps], parts[kMergeWarps][kDim];
-  const int h = blockIdx.x, s = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, s = blockIdx.y;
+  const int h = blockIdx.x * (kMergeWarps / kWarps) + warp / kWarps;
   if (warp == 0) add_up_tiles(starts, p.lengths, p.b);
   __syncthreads();
   const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], blocks = sharers(tiles, most_blocks);
   const int first = begin < end ? block_of(begin, tiles, blocks) : 0;
   const int pieces = begin < end ? block_of(end - 1, tiles, blocks) - first + 1 : 0;
   wait_for_kernel_in_front();
-  __nv_bfloat16* const to = p.o + (int64_t{s} * p.hq + h) * kDim;
-  if (pieces == 0 && threadIdx.x < kDim) to[threadIdx.x] = __float2bfloat16(0.0f);
-  if (pieces <= 1) return;  // the block has written the result itself
-
+  if (pieces == 1) return;  // the block has written the result itself
   // In the first block another sequence may lie in front.
   const bool second = pieces > 0 && first_tile(tiles, first, blocks) < begin;
   const auto place_of = [&](int i) { return (int64_t{2} * (first + i) + (i == 0 && second)) * p.hq + h; };
-  float top = -INFINITY;
-  for (int i = lane; i < pieces; i += 32) top = fmaxf(top, p.weights[place_of(i)]);
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
-  struct alignas(kDim / 8) Part {
-    float x[kDim / 32];
+  float top = -INFINITY, sum = 0;
+  struct alignas(kWide * 4) Part {
+    float x[kWide];
   } mine{};
-  float sum = 0;
-#pragma unroll 8  // loads that do not wait for one another
-  for (int i = warp; i < pieces; i += kMergeWarps) {
-    const float weight = power_of_two(p.weights[place_of(i)] - top);
-    const Part piece = reinterpret_cast<const Part*>(p.pieces + place_of(i) * kDim)[lane];
-    sum += weight;
+  if (h < p.hq) {
+    for (int i = lane; i < pieces; i += 32) top = fmaxf(top, p.weights[place_of(i)]);
 #pragma unroll
-    for (int x = 0; x < kDim / 32; ++x) mine.x[x] += weight * piece.x[x];
+    for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
+#pragma unroll 4  // loads that do not wait for one another
+    for (int i = warp % kWarps; i < pieces; i += kWarps) {
+      const float weight = power_of_two(p.weights[place_of(i)] - top);
+      const Part piece = reinterpret_cast<const Part*>(p.pieces + place_of(i) * kDim)[lane];
+      sum += weight;
+#pragma unroll
+      for (int x = 0; x < kWide; ++x) mine.x[x] += weight * piece.x[x];
+    }
   }
   if (lane == 0) sums[warp] = sum;
 #pragma unroll
-  for (int x = 0; x < kDim / 32; ++x) parts[warp][lane * (kDim / 32) + x] = mine.x[x];
+  for (int x = 0; x < kWide; ++x) parts[warp][lane * kWide + x] = mine.x[x];
   __syncthreads();
-  if (threadIdx.x >= kDim) return;
-  float total = 0, value = 0;
+  if (h >= p.hq || warp % kWarps != 0) return;
+  float total = 0;
 #pragma unroll
-  for (int w = 0; w < kMergeWarps; ++w) total += sums[w], value += parts[w][threadIdx.x];
-  to[threadIdx.x] = __float2bfloat16(value / total);
+  for (int w = 0; w < kWarps; ++w) total += sums[warp + w];
+#pragma unroll
+  for (int x = 0; x < kWide; ++x) {
+    float value = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) value += parts[warp + w][x * 32 + lane];
+    p.o[(int64_t{s} * p.hq + h) * kDim + x * 32 + lane] = __float2bfloat16(pieces > 0 ? value / total : 0.0f);
+  }
 }
 
 int processors() {
@@ -399,13 +406,16 @@ void launch_fast(const Problem& p, cudaStream_t stream) {
   early[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early[0].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(p.hq), static_cast<unsigned>(p.b));
+  // Few sequences have many pieces each, and many sequences few: then a warp is enough for a head.
+  const bool many = p.b * p.hq > 4 * blocks;
+  config.gridDim = dim3(static_cast<unsigned>(many ? (p.hq + kMergeWarps - 1) / kMergeWarps : p.hq),
+                        static_cast<unsigned>(p.b));
   config.blockDim = dim3(kMergeThreads);
   config.dynamicSmemBytes = 4 * (p.b + 1);
   config.stream = stream;
   config.attrs = early;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, merge<kDim>, p, blocks);
+  cudaLaunchKernelEx(&config, many ? merge<kDim, 1> : merge<kDim, kMergeWarps>, p, blocks);
 }
 
 extern "C" void launch(const __nv_bfloat16* q /*[b,hq,d]*/,
