@@ -11,7 +11,8 @@
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>, or <<<rows, 1024>>> where all rows fit on the GPU at once.
-// Resources   at most 64 registers; 128 bytes of shared memory; no workspace.
+// Resources   up to 80 registers for the longest rows, 40 at 8192 columns; 128 bytes of shared memory; no
+//             workspace.
 // Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight from a cache for each row.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernel; other shapes take the kernel of rung 1.
 // Source      Little's law (bytes in flight = latency x bandwidth).

@@ -12,7 +12,7 @@
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where
 //             the rows are fewer than multiprocessors.
-// Resources   at most 64 registers; 256 bytes of shared memory; no workspace.
+// Resources   up to 91 registers for the longest rows; 256 bytes of shared memory; no workspace.
 // Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight once for each block.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernels; other shapes take the kernel of rung 1.
 // Source      persistent blocks; thread-block clusters, CUDA C++ Programming Guide. Clusters need a GPU of

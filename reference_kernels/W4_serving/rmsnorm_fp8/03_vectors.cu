@@ -32,27 +32,8 @@ __device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u
 struct Own {
   unsigned word[kOwn / 2];
 };
-/// The first of the columns that a thread owns in the k-th piece of a row. A warp's piece is 512 columns:
-/// even lanes own the first half, odd ones the second.
-__device__ int first_column(int k) {
-  const int lane = threadIdx.x % 32, warp = (threadIdx.x + k * blockDim.x) / 32;
-  return warp * 32 * kOwn + lane % 2 * 16 * kOwn + lane / 2 * kOwn;
-}
-/// What a thread owns in the k-th piece. A load of the warp fetches 512 bytes in a row: lane l gets vector l
-/// of either half. Then neighbours exchange one vector: the even lane gets the second of its two, the odd one
-/// the first.
-__device__ Own load(const __nv_bfloat16* row, int k, int cols) {
-  const int lane = threadIdx.x % 32, column = (threadIdx.x - lane + k * blockDim.x) * kOwn + lane * 8;
-  uint4 half[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h)
-    half[h] = column + 256 * h < cols ? *reinterpret_cast<const uint4*>(row + column + 256 * h)
-                                      : make_uint4(0, 0, 0, 0);
-  const bool odd = lane % 2 == 1;
-  uint4 other = odd ? half[0] : half[1];
-  other.x = __shfl_xor_sync(0xffffffffu, other.x, 1), other.y = __shfl_xor_sync(0xffffffffu, other.y, 1);
-  other.z = __shfl_xor_sync(0xffffffffu, other.z, 1), other.w = __shfl_xor_sync(0xffffffffu, other.w, 1);
-  const uint4 a = odd ? other : half[0], b = odd ? half[1] : other;
+__device__ Own load(const __nv_bfloat16* from) {
+  const uint4 a = reinterpret_cast<const uint4*>(from)[0], b = reinterpret_cast<const uint4*>(from)[1];
   return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
 __device__ float squares(const Own& own) {
@@ -91,7 +72,7 @@ __device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* 
     largest = fmaxf(largest, fmaxf(fabsf(v[2 * i]), fabsf(v[2 * i + 1])));
   }
 #pragma unroll
-  for (int offset = kLanes; offset > 1; offset /= 2)  // every other lane
+  for (int offset = kLanes / 2; offset > 0; offset /= 2)
     largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
   const float scale = largest * (1 / kLargest), reciprocal = kLargest / largest;
 #pragma unroll
@@ -100,7 +81,7 @@ __device__ void quantise(const Own& x, const Own& w, float norm, __nv_fp8_e4m3* 
   *reinterpret_cast<uint4*>(codes) =
       make_uint4(codes_of(v[0], v[1], v[2], v[3]), codes_of(v[4], v[5], v[6], v[7]),
                  codes_of(v[8], v[9], v[10], v[11]), codes_of(v[12], v[13], v[14], v[15]));
-  if (threadIdx.x % (2 * kLanes) < 2) *scale_of_group = scale;
+  if (threadIdx.x % kLanes == 0) *scale_of_group = scale;
 }
 
 template <int kChunks>
@@ -111,8 +92,9 @@ __global__ void __launch_bounds__(kThreads)
   Own held[kChunks], weight[kChunks];
 #pragma unroll
   for (int k = 0; k < kChunks; ++k) {
-    held[k] = load(x + start, k, cols);
-    weight[k] = load(w, k, cols);
+    const int i = (threadIdx.x + k * blockDim.x) * kOwn;
+    held[k] = i < cols ? load(x + start + i) : Own{};
+    weight[k] = i < cols ? load(w + i) : Own{};
   }
   float sum = 0;
 #pragma unroll
@@ -120,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
   const float norm = rsqrtf(block_sum(sum) / static_cast<float>(cols) + eps);
 #pragma unroll
   for (int k = 0; k < kChunks; ++k) {
-    const int i = first_column(k);
+    const int i = (threadIdx.x + k * blockDim.x) * kOwn;
     quantise(held[k], weight[k], norm, i < cols ? codes + start + i : nullptr, scales + (start + i) / kGroup);
   }
 }
