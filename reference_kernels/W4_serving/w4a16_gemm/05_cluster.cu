@@ -4,19 +4,22 @@
 //             of the block comes before the sums meet. A warp's part of x for a group goes from the L2 cache
 //             into registers before the tile has arrived. The zero point and the 128 of a code leave through
 //             one more product: -136 times the sum of x. Where whole rows of tiles would leave
-//             multiprocessors idle, pairs of blocks share k, and their sums meet in distributed shared memory.
+//             multiprocessors idle, pairs of blocks share k, and their sums meet in distributed shared
+//             memory.
 // Why         the weights stream in 8 us, so what counts is the start, the end and the last wave: at 28672 x
-//             4096 rung 4 has 448 blocks for 132 multiprocessors, at 4096 x 14336 it has 64. And rung 4 spends
-//             twice as many instructions on a code.
+//             4096 rung 4 has 448 blocks for 132 multiprocessors, at 4096 x 14336 it has 64. And rung 4
+//             spends twice as many instructions on a code.
 // Prediction  1.1x rung 4 at the measured size, 1.3x where its grid does not fit.
 //
 // Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 rows of w and some groups of k.
-// Resources   128 registers (for more than 16 rows of x 242); up to 173 KB of shared memory; prepared: the size
+// Resources   128 registers (for more than 16 rows of x 242); up to 173 KB of shared memory; prepared: the
+// size
 //             of w and the scales.
 // Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes of weights; x once for each tile, from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
-// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's. Needs sm_90.
+// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's. Needs
+// sm_90.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -28,14 +31,14 @@
 namespace cg = cooperative_groups;
 using bf16 = __nv_bfloat16;
 
-constexpr int kGroup = 128;         // codes of a row that share a scale
-constexpr int kRows = 64;           // rows of w in a tile
-constexpr int kTiles = kRows / 16;  // of an mma
-constexpr int kPairs = kGroup / 32; // of steps: a lane multiplies eight neighbours of x in two
+constexpr int kGroup = 128;          // codes of a row that share a scale
+constexpr int kRows = 64;            // rows of w in a tile
+constexpr int kTiles = kRows / 16;   // of an mma
+constexpr int kPairs = kGroup / 32;  // of steps: a lane multiplies eight neighbours of x in two
 constexpr int kScaleBytes = kRows * 2;
 constexpr int kChunk = kScaleBytes + kRows * kGroup / 2;  // a tile's share of a group: its scales, its codes
 constexpr int kMostWarps = 14;
-constexpr int kStages = 3;   // chunks of a warp on their way
+constexpr int kStages = 3;  // chunks of a warp on their way
 constexpr int kSumPad = 4;  // floats between the sums of two rows of x
 
 /// What the registers allow, with that many times eight rows of x.
@@ -43,17 +46,19 @@ constexpr int most_warps(int m_tiles) { return m_tiles > 2 ? 8 : kMostWarps; }
 
 /// How the work is cut, the same for all blocks.
 struct Plan {
-  int cluster;       // blocks that share k: 1 or 2
-  int warps_n;       // warps beside each other along n
-  int warps_k;       // warps that share a block's part of k
-  int block_groups;  // groups of k of a block
-  int warp_groups;   // groups of k of a warp
+  int cluster;         // blocks that share k: 1 or 2
+  int warps_n;         // warps beside each other along n
+  int warps_k;         // warps that share a block's part of k
+  int block_groups;    // groups of k of a block
+  int warp_groups;     // groups of k of a warp
   int blocks, shared;  // shared: bytes
 };
 
 // ---- prepare: the order in which a warp reads ------------------------------------------------------------
 /// The k of the codes in one word: lane q of four multiplies eight neighbours of x in two steps.
-__host__ __device__ inline int k_of(int step, int q, int pair) { return step / 2 * 32 + q * 8 + step % 2 * 4 + pair * 2; }
+__host__ __device__ inline int k_of(int step, int q, int pair) {
+  return step / 2 * 32 + q * 8 + step % 2 * 4 + pair * 2;
+}
 
 __device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64_t n, int64_t k) {
   if (row >= n) return 8;  // a row that does not exist: zeros
@@ -70,7 +75,8 @@ __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ 
   uint8_t* const chunk = chunks + static_cast<int64_t>(blockIdx.x) * kChunk;
   if (threadIdx.x < kRows) {  // eight scales of a lane, side by side
     const int64_t row = tile * kRows + threadIdx.x % 8 * 8 + threadIdx.x / 8;
-    reinterpret_cast<bf16*>(chunk)[threadIdx.x] = row < n ? scales[row * groups + group] : __float2bfloat16(0.0f);
+    reinterpret_cast<bf16*>(chunk)[threadIdx.x] =
+        row < n ? scales[row * groups + group] : __float2bfloat16(0.0f);
   }
   for (int i = threadIdx.x; i < kRows * kGroup / 8; i += blockDim.x) {
     const int t = i % kTiles, lane = i / kTiles % 32, step = i / (kTiles * 32);
@@ -85,16 +91,24 @@ __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ 
 }
 
 // ---- bulk copies -----------------------------------------------------------------------------------------
-__device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ unsigned shared_address(const void* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
 using Arrival = unsigned long long;  // an mbarrier
-__device__ void init(Arrival* at) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory"); }
+__device__ void init(Arrival* at) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory");
+}
 __device__ void expect(Arrival* at, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)),
+               "r"(bytes)
+               : "memory");
 }
 __device__ void copy_bulk(void* to, const void* from, unsigned bytes, Arrival* at) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(at))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(at))
+      : "memory");
 }
 __device__ void wait_for(Arrival* at, int parity) {
   asm volatile(
@@ -116,13 +130,16 @@ __device__ void wait_for(Arrival* at, int parity) {
 __device__ void decode(unsigned (&a)[4], unsigned word) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(a[i]) : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+        : "=r"(a[i])
+        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
 }
 constexpr unsigned kOffset = 0xc308c308u;  // -136 in bf16, twice
 
 /// c += a * b for 16 x 8 results, 16 deep.
 __device__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -140,7 +157,8 @@ struct Right {
     for (int j = 0; j < kM; ++j)
 #pragma unroll
       for (int pair = 0; pair < kPairs; ++pair)
-        x[j][pair] = *reinterpret_cast<const uint4*>(row[j] + static_cast<int64_t>(group) * kGroup + pair * 32);
+        x[j][pair] =
+            *reinterpret_cast<const uint4*>(row[j] + static_cast<int64_t>(group) * kGroup + pair * 32);
     const unsigned constant[4] = {kOffset, kOffset, kOffset, kOffset};
 #pragma unroll
     for (int j = 0; j < kM; ++j) {
@@ -183,8 +201,10 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk
     }
   }
   const uint4 packed = reinterpret_cast<const uint4*>(chunk)[lane / 4];
-  const float scale[kTiles][2] = {{low(packed.x), high(packed.x)}, {low(packed.y), high(packed.y)},
-                                  {low(packed.z), high(packed.z)}, {low(packed.w), high(packed.w)}};
+  const float scale[kTiles][2] = {{low(packed.x), high(packed.x)},
+                                  {low(packed.y), high(packed.y)},
+                                  {low(packed.z), high(packed.z)},
+                                  {low(packed.w), high(packed.w)}};
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
@@ -193,7 +213,9 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk
       for (int e = 0; e < 4; ++e) sum[t][j][e] = fmaf(scale[t][e / 2], temp[t][j][e], sum[t][j][e]);
 }
 
-__device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+__device__ float4 added(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
 
 /// Four neighbours of a row of y; those behind its end are not stored.
 __device__ void store(bf16* y, int64_t row, int column, int n, float4 v) {
@@ -212,7 +234,8 @@ __device__ void store(bf16* y, int64_t row, int column, int n, float4 v) {
 /// Adds up the sums of all warps, `parts` [part of k][row of x][row of w], and with two blocks those of both:
 /// each stores one half of the columns.
 template <int kM>
-__device__ void store_sums(float* parts, bf16* y, int m0, int present, int first_column, int n, const Plan& plan, int rank) {
+__device__ void store_sums(float* parts, bf16* y, int m0, int present, int first_column, int n,
+                           const Plan& plan, int rank) {
   cg::cluster_group cluster = cg::this_cluster();
   const int width = plan.warps_n * kRows, pitch = width + kSumPad, slice = width / plan.cluster;
   const auto own = [&](int row, int column) {
@@ -243,8 +266,8 @@ __device__ void store_sums(float* parts, bf16* y, int m0, int present, int first
 
 template <int kM>
 __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
-    w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k, int n,
-          const Plan plan) {
+    w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k,
+          int n, const Plan plan) {
   extern __shared__ __align__(128) uint8_t shared[];
   __shared__ Arrival full[kMostWarps][kStages];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -273,7 +296,8 @@ __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
 
   const bf16* row[kM];  // a row behind the last one is read as the last one, and not stored
 #pragma unroll
-  for (int j = 0; j < kM; ++j) row[j] = x + static_cast<int64_t>(m0 + min(j * 8 + lane / 4, present - 1)) * k + lane % 4 * 8;
+  for (int j = 0; j < kM; ++j)
+    row[j] = x + static_cast<int64_t>(m0 + min(j * 8 + lane / 4, present - 1)) * k + lane % 4 * 8;
   float sum[kTiles][kM][4] = {};
   int stage = 0, parity = 0;
 #pragma unroll 1
@@ -296,14 +320,16 @@ __global__ void __launch_bounds__(most_warps(kM) * 32, 1)
     for (int j = 0; j < kM; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int r = j * 8 + lane % 4 * 2 + e % 2, column = warp % plan.warps_n * kRows + t * 16 + e / 2 * 8 + lane / 4;
+        const int r = j * 8 + lane % 4 * 2 + e % 2,
+                  column = warp % plan.warps_n * kRows + t * 16 + e / 2 * 8 + lane / 4;
         parts[(part * kM * 8 + r) * pitch + column] = sum[t][j][e];
       }
   __syncthreads();
   store_sums<kM>(parts, y, m0, present, block_tile * kRows, n, plan, rank);
 }
 
-/// The plan whose busiest multiprocessor has the fewest chunks; one block for all of k, if that costs nothing.
+/// The plan whose busiest multiprocessor has the fewest chunks; one block for all of k, if that costs
+/// nothing.
 Plan plan_of(int m_tiles, int64_t k, int64_t n) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
@@ -331,11 +357,13 @@ Plan plan_of(int m_tiles, int64_t k, int64_t n) {
 }
 
 template <int kM>
-void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared, cudaStream_t stream) {
+void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared,
+                 cudaStream_t stream) {
   const Plan plan = plan_of(kM, k, n);
   cudaFuncSetAttribute(w4a16<kM>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared);
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(plan.blocks), static_cast<unsigned>((m + kM * 8 - 1) / (kM * 8)));
+  config.gridDim =
+      dim3(static_cast<unsigned>(plan.blocks), static_cast<unsigned>((m + kM * 8 - 1) / (kM * 8)));
   config.blockDim = dim3(static_cast<unsigned>(plan.warps_n * plan.warps_k * 32));
   config.dynamicSmemBytes = static_cast<size_t>(plan.shared);
   config.stream = stream;
@@ -345,24 +373,28 @@ void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const 
   cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
   config.attrs = cluster;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
-                     static_cast<int>(n), plan);
+  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m),
+                     static_cast<int>(k), static_cast<int>(n), plan);
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>((n + kRows - 1) / kRows * (k / kGroup) * kChunk);
 }
 
-extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/, int64_t k, int64_t n,
-                        void* prepared, cudaStream_t stream) {
+extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
+                        int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
-  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k, static_cast<uint8_t*>(prepared));
+  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k,
+                                                             static_cast<uint8_t*>(prepared));
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/,
-                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared, void* /*workspace*/,
-                       cudaStream_t stream) {
-  if (m <= 8) launch_with<1>(x, y, m, k, n, prepared, stream);
-  else if (m <= 16) launch_with<2>(x, y, m, k, n, prepared, stream);
-  else launch_with<4>(x, y, m, k, n, prepared, stream);
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
+                       const bf16* /*scales [n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       const void* prepared, void* /*workspace*/, cudaStream_t stream) {
+  if (m <= 8)
+    launch_with<1>(x, y, m, k, n, prepared, stream);
+  else if (m <= 16)
+    launch_with<2>(x, y, m, k, n, prepared, stream);
+  else
+    launch_with<4>(x, y, m, k, n, prepared, stream);
 }
