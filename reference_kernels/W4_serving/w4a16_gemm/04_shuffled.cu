@@ -13,7 +13,7 @@
 //
 // Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      <<<(n / 64, m / 16), 256>>>: a block owns 64 rows of w, its eight warps share k.
-// Resources   up to 168 registers; 132 KB of shared memory; prepared: the size of w and the scales.
+// Resources   138 registers; 132 KB of shared memory; prepared: the size of w and the scales.
 // Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes; x comes once for each block, from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
 // Source      Frantar et al., "Marlin", 2024.

@@ -13,13 +13,12 @@
 //
 // Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 rows of w and some groups of k.
-// Resources   128 registers (for more than 16 rows of x 242); up to 173 KB of shared memory; prepared: the
-// size
-//             of w and the scales.
+// Resources   up to 128 registers, 240 for more than 16 rows of x; up to 173 KB of shared memory;
+//             prepared: the size of w and the scales.
 // Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes of weights; x once for each tile, from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
-// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's. Needs
-// sm_90.
+// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's.
+//             Needs sm_90.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
