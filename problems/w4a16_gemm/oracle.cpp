@@ -19,7 +19,8 @@ float value_of(std::uint16_t bits) {
 
 }  // namespace
 
-/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up to.
+/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up
+/// to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const auto* x = static_cast<const std::uint16_t*>(c->parameters[0].data);
@@ -33,7 +34,8 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
     double sum = 0, squares = 0;
     for (std::int64_t p = 0; p < k; ++p) {
       const int code = p % 2 == 0 ? codes[p / 2] & 15 : codes[p / 2] >> 4;
-      const double weight = (code - 8) * static_cast<double>(value_of(scales[column * (k / kGroup) + p / kGroup]));
+      const double weight =
+          (code - 8) * static_cast<double>(value_of(scales[column * (k / kGroup) + p / kGroup]));
       const double product = weight * value_of(left[p]);
       sum += product;
       squares += product * product;

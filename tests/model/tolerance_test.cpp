@@ -350,7 +350,8 @@ TEST(ToleranceOfSwiglu, OneRoundingPassesAndOperandsInFp8Fail) {
   EXPECT_GT(badness(), 3);
 }
 
-/// A product with weights of four bits: the sums of groups of 128 rounded to `sum_bits`, and the result to bf16.
+/// A product with weights of four bits: the sums of groups of 128 rounded to `sum_bits`, and the result to
+/// bf16.
 std::vector<float> w4a16(OracleCase& c, int sum_bits) {
   const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
   const auto &x = c.tensor("x"), &w = c.tensor("w"), &scales = c.tensor("scales");

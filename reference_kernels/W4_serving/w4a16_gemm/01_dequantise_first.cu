@@ -23,18 +23,19 @@ constexpr int kThreads = 256, kWarps = kThreads / 32, kGroup = 128, kZero = 8;
 constexpr int kRows = 4;  // of x, by one warp
 
 /// A thread a byte: two codes.
-__global__ void dequantise(const uint8_t* __restrict__ w, const bf16* __restrict__ scales, bf16* __restrict__ weights,
-                           int64_t bytes) {
+__global__ void dequantise(const uint8_t* __restrict__ w, const bf16* __restrict__ scales,
+                           bf16* __restrict__ weights, int64_t bytes) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= bytes) return;
-  const float scale = __bfloat162float(scales[i * 2 / kGroup]);  // groups follow one another, also from row to row
+  const float scale =
+      __bfloat162float(scales[i * 2 / kGroup]);  // groups follow one another, also from row to row
   weights[2 * i] = __float2bfloat16(static_cast<float>((w[i] & 15) - kZero) * scale);
   weights[2 * i + 1] = __float2bfloat16(static_cast<float>((w[i] >> 4) - kZero) * scale);
 }
 
 /// A warp multiplies one row of weights with kRows rows of x.
-__global__ void multiply(const bf16* __restrict__ x, const bf16* __restrict__ weights, bf16* __restrict__ y, int64_t m,
-                         int64_t k, int64_t n) {
+__global__ void multiply(const bf16* __restrict__ x, const bf16* __restrict__ weights, bf16* __restrict__ y,
+                         int64_t m, int64_t k, int64_t n) {
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (column >= n) return;
   const int64_t first = static_cast<int64_t>(blockIdx.y) * kRows;
@@ -53,18 +54,22 @@ __global__ void multiply(const bf16* __restrict__ x, const bf16* __restrict__ we
   }
 }
 
-extern "C" size_t workspace_bytes(int64_t /*m*/, int64_t k, int64_t n) { return static_cast<size_t>(n * k) * sizeof(bf16); }
+extern "C" size_t workspace_bytes(int64_t /*m*/, int64_t k, int64_t n) {
+  return static_cast<size_t>(n * k) * sizeof(bf16);
+}
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) { return 0; }
-extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/, int64_t /*k*/,
-                        int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
+extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/,
+                        int64_t /*k*/, int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/,
-                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* /*prepared*/, void* workspace,
-                       cudaStream_t stream) {
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/,
+                       const bf16* scales /*[n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       const void* /*prepared*/, void* workspace, cudaStream_t stream) {
   bf16* const weights = static_cast<bf16*>(workspace);
   const int64_t bytes = n * k / 2;
-  dequantise<<<static_cast<unsigned>((bytes + kThreads - 1) / kThreads), kThreads, 0, stream>>>(w, scales, weights, bytes);
-  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps), static_cast<unsigned>((m + kRows - 1) / kRows));
+  dequantise<<<static_cast<unsigned>((bytes + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
+      w, scales, weights, bytes);
+  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps),
+                  static_cast<unsigned>((m + kRows - 1) / kRows));
   multiply<<<grid, kThreads, 0, stream>>>(x, weights, y, m, k, n);
 }

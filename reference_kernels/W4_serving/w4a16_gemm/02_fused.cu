@@ -23,8 +23,9 @@ using bf16 = __nv_bfloat16;
 constexpr int kThreads = 256, kWarps = kThreads / 32, kGroup = 128, kZero = 8;
 constexpr int kRows = 4;  // of x, by one warp
 
-__global__ void w4a16(const bf16* __restrict__ x, const uint8_t* __restrict__ w, const bf16* __restrict__ scales,
-                      bf16* __restrict__ y, int64_t m, int64_t k, int64_t n) {
+__global__ void w4a16(const bf16* __restrict__ x, const uint8_t* __restrict__ w,
+                      const bf16* __restrict__ scales, bf16* __restrict__ y, int64_t m, int64_t k,
+                      int64_t n) {
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (column >= n) return;
   const int64_t first = static_cast<int64_t>(blockIdx.y) * kRows;
@@ -50,12 +51,13 @@ __global__ void w4a16(const bf16* __restrict__ x, const uint8_t* __restrict__ w,
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) { return 0; }
-extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/, int64_t /*k*/,
-                        int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
+extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/,
+                        int64_t /*k*/, int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/,
-                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* /*prepared*/, void* /*workspace*/,
-                       cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps), static_cast<unsigned>((m + kRows - 1) / kRows));
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/,
+                       const bf16* scales /*[n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       const void* /*prepared*/, void* /*workspace*/, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps),
+                  static_cast<unsigned>((m + kRows - 1) / kRows));
   w4a16<<<grid, kThreads, 0, stream>>>(x, w, scales, y, m, k, n);
 }

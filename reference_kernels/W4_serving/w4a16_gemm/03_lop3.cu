@@ -10,11 +10,11 @@
 //             fp32, 36 us at best, so a tie with it.
 //
 // Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
-// Launch      <<<(n / 8, m / 8), 256>>> (m / 1 for a single row): a warp a row of w and up to eight rows of x.
-// Resources   up to 64 registers; no shared memory, no workspace.
+// Launch      <<<(n / 8, m / 8), 256>>>: a warp a row of w and up to eight rows of x.
+// Resources   up to 140 registers; no shared memory, no workspace.
 // Cost        2 m n k FLOPs; n k / 2 bytes from memory, ceil(m / 8) times as many from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
-// Source      the trick with the mantissa: Kim et al., "Who says elephants can't run", 2022 (FasterTransformer).
+// Source      the trick with the mantissa: Kim et al., "Who says elephants can't run", 2022.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -30,11 +30,13 @@ constexpr int kMostRows = 8;
 __device__ float low(unsigned word) { return __uint_as_float(word << 16); }
 __device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u); }
 
-/// Codes i and i + 4 of a word of eight, less 8, as two bf16: (word >> 4 i & 0x000f000f) | 0x43004300 is 128 +
-/// code in both halves.
+/// Codes i and i + 4 of a word of eight, less 8, as two bf16: (word >> 4 i & 0x000f000f) | 0x43004300 is 128
+/// + code in both halves.
 __device__ unsigned decoded(unsigned word, int i) {
   unsigned pair;
-  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(pair) : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+      : "=r"(pair)
+      : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
   const __nv_bfloat162 offset = __floats2bfloat162_rn(136.0f, 136.0f);
   const __nv_bfloat162 value = __hsub2(*reinterpret_cast<const __nv_bfloat162*>(&pair), offset);
   return *reinterpret_cast<const unsigned*>(&value);
@@ -42,8 +44,8 @@ __device__ unsigned decoded(unsigned word, int i) {
 
 template <int kRows>
 __global__ void __launch_bounds__(kThreads)
-    w4a16(const bf16* __restrict__ x, const uint8_t* __restrict__ w, const bf16* __restrict__ scales, bf16* __restrict__ y,
-          int64_t m, int64_t k, int64_t n) {
+    w4a16(const bf16* __restrict__ x, const uint8_t* __restrict__ w, const bf16* __restrict__ scales,
+          bf16* __restrict__ y, int64_t m, int64_t k, int64_t n) {
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (column >= n) return;
   const int64_t first = static_cast<int64_t>(blockIdx.y) * kRows;
@@ -68,10 +70,14 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         const uint4 v = row[r][i * 4 + j];  // x 0 … 7 of this word
-        group[r] = fmaf(low(pairs[0]), low(v.x), group[r]), group[r] = fmaf(low(pairs[1]), high(v.x), group[r]);
-        group[r] = fmaf(low(pairs[2]), low(v.y), group[r]), group[r] = fmaf(low(pairs[3]), high(v.y), group[r]);
-        group[r] = fmaf(high(pairs[0]), low(v.z), group[r]), group[r] = fmaf(high(pairs[1]), high(v.z), group[r]);
-        group[r] = fmaf(high(pairs[2]), low(v.w), group[r]), group[r] = fmaf(high(pairs[3]), high(v.w), group[r]);
+        group[r] = fmaf(low(pairs[0]), low(v.x), group[r]),
+        group[r] = fmaf(low(pairs[1]), high(v.x), group[r]);
+        group[r] = fmaf(low(pairs[2]), low(v.y), group[r]),
+        group[r] = fmaf(low(pairs[3]), high(v.y), group[r]);
+        group[r] = fmaf(high(pairs[0]), low(v.z), group[r]),
+        group[r] = fmaf(high(pairs[1]), high(v.z), group[r]);
+        group[r] = fmaf(high(pairs[2]), low(v.w), group[r]),
+        group[r] = fmaf(high(pairs[3]), high(v.w), group[r]);
       }
     }
     const float s = __bfloat162float(scale[i * kCodes / kGroup]);
@@ -86,19 +92,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) { return 0; }
-extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/, int64_t /*k*/,
-                        int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
+extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/,
+                        int64_t /*k*/, int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
 
 template <int kRows>
-void launch_with(const bf16* x, const uint8_t* w, const bf16* scales, bf16* y, int64_t m, int64_t k, int64_t n,
-                 cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps), static_cast<unsigned>((m + kRows - 1) / kRows));
+void launch_with(const bf16* x, const uint8_t* w, const bf16* scales, bf16* y, int64_t m, int64_t k,
+                 int64_t n, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((n + kWarps - 1) / kWarps),
+                  static_cast<unsigned>((m + kRows - 1) / kRows));
   w4a16<kRows><<<grid, kThreads, 0, stream>>>(x, w, scales, y, m, k, n);
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/,
-                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* /*prepared*/, void* /*workspace*/,
-                       cudaStream_t stream) {
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/,
+                       const bf16* scales /*[n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       const void* /*prepared*/, void* /*workspace*/, cudaStream_t stream) {
   if (m == 1)
     launch_with<1>(x, w, scales, y, m, k, n, stream);
   else if (m <= kMostRows / 2)

@@ -1,20 +1,24 @@
-// Rung 5: the whole matrix on its way at once, and no barrier before the sums meet.
+// Rung 5: a warp fetches for itself, x stays in registers, and the grid fills the GPU once.
 //
-// Changed     a warp fetches its tiles by itself, one bulk copy for each, as many as shared memory holds: up to
-//             220 KB a multiprocessor. x goes from the L2 cache straight into registers, 16 bytes a lane and
-//             eight rows, and serves one or two tiles. The zero point and the 128 of a code leave through one
-//             more product: -136 times the sum of x. Pairs of blocks share k; their sums meet in distributed
-//             shared memory. The grid fills the GPU once.
-// Why         the weights stream in 8 us. What counts is the start, the end and the last wave; rung 4 asks for
-//             a third as much at once and decodes with twice as many instructions.
-// Prediction  1.4x rung 4 for few rows of x: 12 us at the measured size.
+// Changed     one bulk copy brings a tile, three are on their way for each of up to 14 warps, and no barrier
+//             of the block comes before the sums meet. A warp's part of x for a group goes from the L2 cache
+//             into registers before the tile has arrived. The zero point and the 128 of a code leave through
+//             one more product: -136 times the sum of x. Where whole rows of tiles would leave
+//             multiprocessors idle, pairs of blocks share k, and their sums meet in distributed shared
+//             memory.
+// Why         the weights stream in 8 us, so what counts is the start, the end and the last wave: at 28672 x
+//             4096 rung 4 has 448 blocks for 132 multiprocessors, at 4096 x 14336 it has 64. And rung 4
+//             spends twice as many instructions on a code.
+// Prediction  1.1x rung 4 at the measured size, 1.3x where its grid does not fit.
 //
 // Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
-// Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 or 128 rows of w and some groups of k.
-// Resources   up to 255 registers; up to 220 KB of shared memory; prepared: the size of w and the scales.
-// Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes of weights; x once for each tile or two, from the L2 cache.
+// Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 rows of w and some groups of k.
+// Resources   up to 128 registers, 240 for more than 16 rows of x; up to 173 KB of shared memory;
+//             prepared: the size of w and the scales.
+// Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes of weights; x once for each tile, from the L2 cache.
 // Divides     k % 128 == 0 (the problem says so); m and n anything.
-// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's. Needs sm_90.
+// Source      Marlin (Frantar et al., 2024) for the order of the weights; the rest is this project's.
+//             Needs sm_90.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -26,34 +30,34 @@
 namespace cg = cooperative_groups;
 using bf16 = __nv_bfloat16;
 
-constexpr int kGroup = 128;         // codes of a row that share a scale
-constexpr int kRows = 64;           // rows of w in a tile
-constexpr int kTiles = kRows / 16;  // of an mma
-constexpr int kPairs = kGroup / 32; // of steps: a lane multiplies eight neighbours of x in two
+constexpr int kGroup = 128;          // codes of a row that share a scale
+constexpr int kRows = 64;            // rows of w in a tile
+constexpr int kTiles = kRows / 16;   // of an mma
+constexpr int kPairs = kGroup / 32;  // of steps: a lane multiplies eight neighbours of x in two
 constexpr int kScaleBytes = kRows * 2;
 constexpr int kChunk = kScaleBytes + kRows * kGroup / 2;  // a tile's share of a group: its scales, its codes
-constexpr int kMostWarps = 14, kMostStages = 16;
-constexpr int kMostShared = 220 * 1024;
+constexpr int kMostWarps = 14;
+constexpr int kStages = 3;  // chunks of a warp on their way
 constexpr int kSumPad = 4;  // floats between the sums of two rows of x
 
-/// What the registers allow, for kM mma columns and kT tiles of a warp.
-constexpr int most_warps(int m_tiles, int tiles) { return m_tiles * tiles > 2 ? 8 : kMostWarps; }
+/// What the registers allow, with that many times eight rows of x.
+constexpr int most_warps(int m_tiles) { return m_tiles > 2 ? 8 : kMostWarps; }
 
 /// How the work is cut, the same for all blocks.
 struct Plan {
-  int cluster;       // blocks that share k: 1 or 2
-  int tiles;         // of a warp
-  int warps_n;       // warps beside each other along n
-  int warps_k;       // warps that share a block's part of k
-  int block_groups;  // groups of k of a block
-  int warp_groups;   // groups of k of a warp
-  int stages;        // chunks of a warp on their way
+  int cluster;         // blocks that share k: 1 or 2
+  int warps_n;         // warps beside each other along n
+  int warps_k;         // warps that share a block's part of k
+  int block_groups;    // groups of k of a block
+  int warp_groups;     // groups of k of a warp
   int blocks, shared;  // shared: bytes
 };
 
 // ---- prepare: the order in which a warp reads ------------------------------------------------------------
 /// The k of the codes in one word: lane q of four multiplies eight neighbours of x in two steps.
-__host__ __device__ inline int k_of(int step, int q, int pair) { return step / 2 * 32 + q * 8 + step % 2 * 4 + pair * 2; }
+__host__ __device__ inline int k_of(int step, int q, int pair) {
+  return step / 2 * 32 + q * 8 + step % 2 * 4 + pair * 2;
+}
 
 __device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64_t n, int64_t k) {
   if (row >= n) return 8;  // a row that does not exist: zeros
@@ -70,7 +74,8 @@ __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ 
   uint8_t* const chunk = chunks + static_cast<int64_t>(blockIdx.x) * kChunk;
   if (threadIdx.x < kRows) {  // eight scales of a lane, side by side
     const int64_t row = tile * kRows + threadIdx.x % 8 * 8 + threadIdx.x / 8;
-    reinterpret_cast<bf16*>(chunk)[threadIdx.x] = row < n ? scales[row * groups + group] : __float2bfloat16(0.0f);
+    reinterpret_cast<bf16*>(chunk)[threadIdx.x] =
+        row < n ? scales[row * groups + group] : __float2bfloat16(0.0f);
   }
   for (int i = threadIdx.x; i < kRows * kGroup / 8; i += blockDim.x) {
     const int t = i % kTiles, lane = i / kTiles % 32, step = i / (kTiles * 32);
@@ -85,16 +90,24 @@ __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ 
 }
 
 // ---- bulk copies -----------------------------------------------------------------------------------------
-__device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ unsigned shared_address(const void* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
 using Arrival = unsigned long long;  // an mbarrier
-__device__ void init(Arrival* at) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory"); }
+__device__ void init(Arrival* at) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory");
+}
 __device__ void expect(Arrival* at, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)),
+               "r"(bytes)
+               : "memory");
 }
 __device__ void copy_bulk(void* to, const void* from, unsigned bytes, Arrival* at) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(at))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(at))
+      : "memory");
 }
 __device__ void wait_for(Arrival* at, int parity) {
   asm volatile(
@@ -116,13 +129,16 @@ __device__ void wait_for(Arrival* at, int parity) {
 __device__ void decode(unsigned (&a)[4], unsigned word) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(a[i]) : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+        : "=r"(a[i])
+        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
 }
 constexpr unsigned kOffset = 0xc308c308u;  // -136 in bf16, twice
 
 /// c += a * b for 16 x 8 results, 16 deep.
 __device__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -140,7 +156,8 @@ struct Right {
     for (int j = 0; j < kM; ++j)
 #pragma unroll
       for (int pair = 0; pair < kPairs; ++pair)
-        x[j][pair] = *reinterpret_cast<const uint4*>(row[j] + static_cast<int64_t>(group) * kGroup + pair * 32);
+        x[j][pair] =
+            *reinterpret_cast<const uint4*>(row[j] + static_cast<int64_t>(group) * kGroup + pair * 32);
     const unsigned constant[4] = {kOffset, kOffset, kOffset, kOffset};
 #pragma unroll
     for (int j = 0; j < kM; ++j) {
@@ -183,8 +200,10 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk
     }
   }
   const uint4 packed = reinterpret_cast<const uint4*>(chunk)[lane / 4];
-  const float scale[kTiles][2] = {{low(packed.x), high(packed.x)}, {low(packed.y), high(packed.y)},
-                                  {low(packed.z), high(packed.z)}, {low(packed.w), high(packed.w)}};
+  const float scale[kTiles][2] = {{low(packed.x), high(packed.x)},
+                                  {low(packed.y), high(packed.y)},
+                                  {low(packed.z), high(packed.z)},
+                                  {low(packed.w), high(packed.w)}};
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
@@ -193,7 +212,9 @@ __device__ void multiply_chunk(float (&sum)[kTiles][kM][4], const uint8_t* chunk
       for (int e = 0; e < 4; ++e) sum[t][j][e] = fmaf(scale[t][e / 2], temp[t][j][e], sum[t][j][e]);
 }
 
-__device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+__device__ float4 added(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
 
 /// Four neighbours of a row of y; those behind its end are not stored.
 __device__ void store(bf16* y, int64_t row, int column, int n, float4 v) {
@@ -212,9 +233,10 @@ __device__ void store(bf16* y, int64_t row, int column, int n, float4 v) {
 /// Adds up the sums of all warps, `parts` [part of k][row of x][row of w], and with two blocks those of both:
 /// each stores one half of the columns.
 template <int kM>
-__device__ void store_sums(float* parts, bf16* y, int m0, int present, int first_column, int n, const Plan& plan, int rank) {
+__device__ void store_sums(float* parts, bf16* y, int m0, int present, int first_column, int n,
+                           const Plan& plan, int rank) {
   cg::cluster_group cluster = cg::this_cluster();
-  const int width = plan.warps_n * plan.tiles * kRows, pitch = width + kSumPad, slice = width / plan.cluster;
+  const int width = plan.warps_n * kRows, pitch = width + kSumPad, slice = width / plan.cluster;
   const auto own = [&](int row, int column) {
     float4 total = make_float4(0, 0, 0, 0);
 #pragma unroll 4
@@ -241,117 +263,106 @@ __device__ void store_sums(float* parts, bf16* y, int m0, int present, int first
   if (plan.cluster == 2) cluster.sync();  // nobody leaves while the other block still reads its sums
 }
 
-template <int kM, int kT>
-__global__ void __launch_bounds__(most_warps(kM, kT) * 32, 1)
-    w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k, int n,
-          const Plan plan) {
+template <int kM>
+__global__ void __launch_bounds__(most_warps(kM) * 32, 1)
+    w4a16(const uint8_t* __restrict__ chunks, const bf16* __restrict__ x, bf16* __restrict__ y, int m, int k,
+          int n, const Plan plan) {
   extern __shared__ __align__(128) uint8_t shared[];
-  __shared__ Arrival full[kMostWarps][kMostStages];
+  __shared__ Arrival full[kMostWarps][kStages];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int rank = static_cast<int>(blockIdx.x) % plan.cluster;
-  const int block_tile = static_cast<int>(blockIdx.x) / plan.cluster * plan.warps_n * kT;
+  const int block_tile = static_cast<int>(blockIdx.x) / plan.cluster * plan.warps_n;
   const int groups = k / kGroup, tiles = (n + kRows - 1) / kRows;
   const int m0 = static_cast<int>(blockIdx.y) * kM * 8, present = min(kM * 8, m - m0);  // rows of x
 
-  const int part = warp / plan.warps_n, first_tile = block_tile + warp % plan.warps_n * kT;
+  const int part = warp / plan.warps_n, tile = block_tile + warp % plan.warps_n;
   const int first = rank * plan.block_groups + part * plan.warp_groups;
   const int end = min(min(first + plan.warp_groups, (rank + 1) * plan.block_groups), groups);
-  const int count = first_tile < tiles ? max(0, end - first) * kT : 0;  // chunks: all tiles of a group, then the next group
-  uint8_t* const ring = shared + warp * plan.stages * kChunk;
+  const int count = tile < tiles ? max(0, end - first) : 0;  // chunks
+  uint8_t* const ring = shared + warp * kStages * kChunk;
+  const uint8_t* const from = chunks + (static_cast<int64_t>(tile) * groups + first) * kChunk;
   const auto fetch = [&](int i) {
-    Arrival* const at = &full[warp][i % plan.stages];
-    const int64_t tile = min(first_tile + i % kT, tiles - 1);  // behind the last one: once more, and not stored
+    Arrival* const at = &full[warp][i % kStages];
     expect(at, kChunk);
-    copy_bulk(ring + i % plan.stages * kChunk, chunks + (tile * groups + first + i / kT) * kChunk, kChunk, at);
+    copy_bulk(ring + i % kStages * kChunk, from + static_cast<int64_t>(i) * kChunk, kChunk, at);
   };
   if (lane == 0) {
-    for (int i = 0; i < plan.stages; ++i) init(&full[warp][i]);
+    for (int i = 0; i < kStages; ++i) init(&full[warp][i]);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    for (int i = 0; i < min(plan.stages, count); ++i) fetch(i);
+    for (int i = 0; i < min(kStages, count); ++i) fetch(i);
   }
   __syncwarp();  // the barriers are ready
 
   const bf16* row[kM];  // a row behind the last one is read as the last one, and not stored
 #pragma unroll
-  for (int j = 0; j < kM; ++j) row[j] = x + static_cast<int64_t>(m0 + min(j * 8 + lane / 4, present - 1)) * k + lane % 4 * 8;
-  float sum[kT][kTiles][kM][4] = {};
+  for (int j = 0; j < kM; ++j)
+    row[j] = x + static_cast<int64_t>(m0 + min(j * 8 + lane / 4, present - 1)) * k + lane % 4 * 8;
+  float sum[kTiles][kM][4] = {};
   int stage = 0, parity = 0;
 #pragma unroll 1
-  for (int i = 0; i < count; i += kT) {
+  for (int i = 0; i < count; ++i) {
     Right<kM> right;
-    right.load(row, first + i / kT);
-#pragma unroll
-    for (int t = 0; t < kT; ++t) {
-      wait_for(&full[warp][stage], parity);
-      multiply_chunk<kM>(sum[t], ring + stage * kChunk, right);
-      __syncwarp();  // all lanes have read the chunk
-      if (lane == 0 && i + t + plan.stages < count) fetch(i + t + plan.stages);
-      if (++stage == plan.stages) stage = 0, parity ^= 1;
-    }
+    right.load(row, first + i);
+    wait_for(&full[warp][stage], parity);
+    multiply_chunk<kM>(sum, ring + stage * kChunk, right);
+    __syncwarp();  // all lanes have read the chunk
+    if (lane == 0 && i + kStages < count) fetch(i + kStages);
+    if (++stage == kStages) stage = 0, parity ^= 1;
   }
 
   __syncthreads();  // nobody needs the ring any more
   float* const parts = reinterpret_cast<float*>(shared);
-  const int pitch = plan.warps_n * kT * kRows + kSumPad;
+  const int pitch = plan.warps_n * kRows + kSumPad;
 #pragma unroll
-  for (int t = 0; t < kT * kTiles; ++t)
+  for (int t = 0; t < kTiles; ++t)
 #pragma unroll
     for (int j = 0; j < kM; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int r = j * 8 + lane % 4 * 2 + e % 2, column = warp % plan.warps_n * kT * kRows + t * 16 + e / 2 * 8 + lane / 4;
-        parts[(part * kM * 8 + r) * pitch + column] = sum[t / kTiles][t % kTiles][j][e];
+        const int r = j * 8 + lane % 4 * 2 + e % 2,
+                  column = warp % plan.warps_n * kRows + t * 16 + e / 2 * 8 + lane / 4;
+        parts[(part * kM * 8 + r) * pitch + column] = sum[t][j][e];
       }
   __syncthreads();
   store_sums<kM>(parts, y, m0, present, block_tile * kRows, n, plan, rank);
 }
 
-#ifdef VARIANTS
-Plan forced{};
-#endif
-
-Plan complete(Plan p, int m_tiles, int64_t k, int64_t n, int budget) {
-  const int groups = static_cast<int>(k / kGroup), tiles = static_cast<int>((n + kRows - 1) / kRows);
-  p.block_groups = (groups + p.cluster - 1) / p.cluster;
-  p.warp_groups = (p.block_groups + p.warps_k - 1) / p.warps_k;
-  p.blocks = (tiles + p.warps_n * p.tiles - 1) / (p.warps_n * p.tiles) * p.cluster;
-  const int warps = p.warps_n * p.warps_k;
-  p.stages = std::max(1, std::min({p.warp_groups * p.tiles, kMostStages, budget / (warps * kChunk)}));
-  const int sums = p.warps_k * m_tiles * 8 * (p.warps_n * p.tiles * kRows + kSumPad) * 4;
-  p.shared = std::max(warps * p.stages * kChunk, sums);
-  return p;
-}
-
-/// The plan whose busiest multiprocessor has the fewest chunks; two tiles a warp, if that costs nothing.
+/// The plan whose busiest multiprocessor has the fewest chunks; one block for all of k, if that costs
+/// nothing.
 Plan plan_of(int m_tiles, int64_t k, int64_t n) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   const int64_t tiles = (n + kRows - 1) / kRows, groups = k / kGroup;
+  const int most = most_warps(m_tiles);
   Plan best{};
   int64_t least = INT64_MAX;
-  for (int cluster = 2; cluster >= 1; --cluster)
-    for (int warp_tiles = m_tiles > 2 ? 1 : 2; warp_tiles >= 1; --warp_tiles) {
-      const int64_t clusters = std::max(1, multiprocessors / cluster), block_groups = (groups + cluster - 1) / cluster;
-      const int64_t most = most_warps(m_tiles, warp_tiles);
-      Plan p{};
-      p.cluster = cluster, p.tiles = warp_tiles;
-      p.warps_n = static_cast<int>(std::min((tiles + clusters * warp_tiles - 1) / (clusters * warp_tiles), most));
-      p.warps_k = static_cast<int>(std::max<int64_t>(1, std::min(std::min<int64_t>(8, most / p.warps_n), block_groups)));
-      p = complete(p, m_tiles, k, n, kMostShared);
-      const int64_t waves = (p.blocks + clusters * cluster - 1) / (clusters * cluster);
-      const int64_t cost = waves * p.warps_n * p.warps_k * p.warp_groups * p.tiles;
-      if (cost < least) least = cost, best = p;
-    }
+  for (int cluster = 1; cluster <= 2; ++cluster) {
+    const int64_t clusters = std::max(1, multiprocessors / cluster);
+    Plan p{};
+    p.cluster = cluster;
+    p.warps_n = static_cast<int>(std::min<int64_t>((tiles + clusters - 1) / clusters, most));
+    p.block_groups = static_cast<int>((groups + cluster - 1) / cluster);
+    p.warps_k = std::max(1, std::min(most / p.warps_n, p.block_groups));
+    p.warp_groups = (p.block_groups + p.warps_k - 1) / p.warps_k;
+    p.blocks = static_cast<int>((tiles + p.warps_n - 1) / p.warps_n) * cluster;
+    const int sums = p.warps_k * m_tiles * 8 * (p.warps_n * kRows + kSumPad) * 4;
+    p.shared = std::max(p.warps_n * p.warps_k * kStages * kChunk, sums);
+    const int64_t waves = (p.blocks + clusters * cluster - 1) / (clusters * cluster);
+    const int64_t cost = waves * p.warps_n * p.block_groups;
+    if (cost < least) least = cost, best = p;
+  }
   return best;
 }
 
-template <int kM, int kT>
-void launch_with(const Plan& plan, const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared,
+template <int kM>
+void launch_with(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared,
                  cudaStream_t stream) {
-  cudaFuncSetAttribute(w4a16<kM, kT>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared);
+  const Plan plan = plan_of(kM, k, n);
+  cudaFuncSetAttribute(w4a16<kM>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared);
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(plan.blocks), static_cast<unsigned>((m + kM * 8 - 1) / (kM * 8)));
+  config.gridDim =
+      dim3(static_cast<unsigned>(plan.blocks), static_cast<unsigned>((m + kM * 8 - 1) / (kM * 8)));
   config.blockDim = dim3(static_cast<unsigned>(plan.warps_n * plan.warps_k * 32));
   config.dynamicSmemBytes = static_cast<size_t>(plan.shared);
   config.stream = stream;
@@ -361,36 +372,28 @@ void launch_with(const Plan& plan, const bf16* x, bf16* y, int64_t m, int64_t k,
   cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
   config.attrs = cluster;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, w4a16<kM, kT>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m), static_cast<int>(k),
-                     static_cast<int>(n), plan);
-}
-
-template <int kM>
-void launch_planned(const bf16* x, bf16* y, int64_t m, int64_t k, int64_t n, const void* prepared, cudaStream_t stream) {
-  Plan plan = plan_of(kM, k, n);
-#ifdef VARIANTS
-  if (forced.cluster) plan = complete(forced, kM, k, n, forced.shared);
-#endif
-  if constexpr (kM <= 2) {
-    if (plan.tiles == 2) return launch_with<kM, 2>(plan, x, y, m, k, n, prepared, stream);
-  }
-  launch_with<kM, 1>(plan, x, y, m, k, n, prepared, stream);
+  cudaLaunchKernelEx(&config, w4a16<kM>, static_cast<const uint8_t*>(prepared), x, y, static_cast<int>(m),
+                     static_cast<int>(k), static_cast<int>(n), plan);
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>((n + kRows - 1) / kRows * (k / kGroup) * kChunk);
 }
 
-extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/, int64_t k, int64_t n,
-                        void* prepared, cudaStream_t stream) {
+extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
+                        int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
-  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k, static_cast<uint8_t*>(prepared));
+  shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k,
+                                                             static_cast<uint8_t*>(prepared));
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/,
-                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared, void* /*workspace*/,
-                       cudaStream_t stream) {
-  if (m <= 8) launch_planned<1>(x, y, m, k, n, prepared, stream);
-  else if (m <= 16) launch_planned<2>(x, y, m, k, n, prepared, stream);
-  else launch_planned<4>(x, y, m, k, n, prepared, stream);
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
+                       const bf16* /*scales [n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       const void* prepared, void* /*workspace*/, cudaStream_t stream) {
+  if (m <= 8)
+    launch_with<1>(x, y, m, k, n, prepared, stream);
+  else if (m <= 16)
+    launch_with<2>(x, y, m, k, n, prepared, stream);
+  else
+    launch_with<4>(x, y, m, k, n, prepared, stream);
 }
