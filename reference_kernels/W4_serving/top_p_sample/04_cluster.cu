@@ -160,15 +160,14 @@ __device__ void find_bin(Shared& s) {
   Sums inclusive = own;
 #pragma unroll
   for (int offset = 1; offset < 32; offset *= 2) {
-    const unsigned mass = __shfl_up_sync(kAllLanes, inclusive.mass, offset), count = __shfl_up_sync(kAllLanes, inclusive.count, offset);
+    const unsigned mass = __shfl_up_sync(kAllLanes, inclusive.mass, offset);
+    const unsigned count = __shfl_up_sync(kAllLanes, inclusive.count, offset);
     if (lane >= offset) inclusive.mass += mass, inclusive.count += count;
   }
   if (lane == 31) of_warp[warp] = inclusive;
   __syncthreads();  // the sums of all warps; all have read the search
   Sums above{inclusive.mass - own.mass, inclusive.count - own.count};
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w)
-    if (w < warp) above.mass += of_warp[w].mass, above.count += of_warp[w].count;
+  for (int w = 0; w < warp; ++w) above.mass += of_warp[w].mass, above.count += of_warp[w].count;
   const auto enough = [&](const Sums& x) { return x.mass >= search.need || x.count >= search.most; };
   const Sums below{above.mass + own.mass, above.count + own.count};
   if (!enough(above) && enough(below)) {
