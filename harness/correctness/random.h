@@ -229,10 +229,10 @@ CAPSTONE_HD float quotient(float a, float b) {
 #endif
 }
 
-/// An element of a row with few large numbers and a long tail, like the probabilities of a language model: the
-/// element of rank r = 0, 1, … is c/(r + c) - c/(r + c + 1), so that a row of n sums to 1 - c/(n + c). Each
-/// row draws c = 1, 2, … 64 and its own order. In a quarter of the rows ranks come in groups of four equal
-/// numbers, their mean.
+/// An element of a row with few large numbers and a long tail, like the probabilities of a language model:
+/// the element of rank r = 0, 1, … is c/(r + c) - c/(r + c + 1), so that a row of n sums to 1 - c/(n + c).
+/// Each row draws c = 1, 2, … 64 and its own order. In a quarter of the rows ranks come in groups of four
+/// equal numbers, their mean.
 CAPSTONE_HD float zipf_at(const Draw& draw, std::int64_t row, std::int64_t column) {
   const std::uint64_t word = wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(row));
   const auto columns = static_cast<std::uint64_t>(draw.columns);

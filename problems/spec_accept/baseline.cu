@@ -1,7 +1,8 @@
 // Native baseline: gather first, then one row of p and of q, a block a sequence, 16 bytes at a time.
 //
-// A lane takes a draft token, a vote finds the first one that fails, the warps add up the row, and the one with the target walks through
-// its part again. What is left to win is the half of the GPU that has no sequence.
+// A lane takes a draft token, a vote finds the first one that fails, the warps add up the row, and the one
+// with the target walks through its part again. What is left to win is the half of the GPU that has no
+// sequence.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct Masses {
 };
 
 /// How many tokens of the draft are accepted; the block writes them, and what stays empty.
-__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens, int64_t gamma,
-                            int64_t v) {
+__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens,
+                            int64_t gamma, int64_t v) {
   int64_t count = gamma;
   for (int64_t base = 0; base < gamma && count == gamma; base += 32) {
     const int64_t i = base + threadIdx.x % 32;
@@ -115,15 +116,17 @@ __device__ void find(const Part& part, bool plain, unsigned before, unsigned tar
 
 __global__ void __launch_bounds__(kThreads)
     verify_rows(const int* __restrict__ draft, const float* __restrict__ q, const float* __restrict__ p,
-           const float* __restrict__ u, int* __restrict__ tokens, int64_t gamma, int64_t v) {
+                const float* __restrict__ u, int* __restrict__ tokens, int64_t gamma, int64_t v) {
   __shared__ Masses of_warp[kWarps];
   const int warp = threadIdx.x / 32;
   const int64_t sequence = blockIdx.x, width = gamma + 1;
-  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width, tokens += sequence * width;
+  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width,
+      tokens += sequence * width;
   const int64_t at = accepted(draft, q, p, u, tokens, gamma, v);
 
   const int64_t share = ((v + kWarps - 1) / kWarps + 3) / 4 * 4, first = warp * share;
-  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v, v % 4 == 0};
+  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v,
+                  v % 4 == 0};
   const Masses own = sums_of(part);
   if (threadIdx.x % 32 == 0) of_warp[warp] = own;
   __syncthreads();  // the sums of all warps

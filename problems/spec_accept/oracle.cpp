@@ -21,9 +21,11 @@ struct Sequence {
   /// u q < p without rounding: a double holds the product of two floats.
   bool accepts(std::int64_t i) const {
     const std::int64_t token = draft[i];
-    return static_cast<double>(u[i]) * static_cast<double>(q[i * v + token]) < static_cast<double>(p[i * v + token]);
+    return static_cast<double>(u[i]) * static_cast<double>(q[i * v + token]) <
+           static_cast<double>(p[i * v + token]);
   }
-  /// The token at u[gamma] of the distribution of row i: the residual, or p if that is zero, or there is no q.
+  /// The token at u[gamma] of the distribution of row i: the residual, or p if that is zero, or there is no
+  /// q.
   std::int64_t drawn(std::int64_t i) const {
     const float* row = p + i * v;
     std::vector<Whole> weights(static_cast<std::size_t>(v));
@@ -69,8 +71,12 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
   for (std::int64_t i = 0; i < count; ++i) {
     if (indices[i] / width != sequence) {
       sequence = indices[i] / width;
-      tokens = Sequence{data_of<std::int32_t>(c, kDraft) + sequence * gamma, data_of<float>(c, kQ) + sequence * gamma * v,
-                        data_of<float>(c, kP) + sequence * width * v, data_of<float>(c, kU) + sequence * width, gamma, v}
+      tokens = Sequence{data_of<std::int32_t>(c, kDraft) + sequence * gamma,
+                        data_of<float>(c, kQ) + sequence * gamma * v,
+                        data_of<float>(c, kP) + sequence * width * v,
+                        data_of<float>(c, kU) + sequence * width,
+                        gamma,
+                        v}
                    .tokens();
     }
     value[i] = static_cast<double>(tokens[static_cast<std::size_t>(indices[i] % width)]);

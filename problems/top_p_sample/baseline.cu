@@ -1,8 +1,9 @@
 // Native baseline: no sort. Three histograms find the smallest kept probability, a block a row.
 //
-// A pass counts mass and number of the tokens for eleven, ten and ten bits of their probabilities, from the top; the sums from the top
-// say in which bin the threshold lies. Two more passes draw the token. The first pass reads memory, the others L2. What is left to win:
-// the passes, the half of the GPU that has no row, and additions that wait for one another.
+// A pass counts mass and number of the tokens for eleven, ten and ten bits of their probabilities, from the
+// top; the sums from the top say in which bin the threshold lies. Two more passes draw the token. The first
+// pass reads memory, the others L2. What is left to win: the passes, the half of the GPU that has no row, and
+// additions that wait for one another.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -83,15 +84,16 @@ __device__ void find_bin(Shared& s, int shift) {
     int bin = top;
     while (!enough({above.mass + s.mass[bin], above.count + s.count[bin]}))
       above.mass += s.mass[bin], above.count += s.count[bin], --bin;
-    s.search = {search.prefix | static_cast<unsigned>(bin) << shift, search.need - above.mass, search.most - above.count,
-                s.count[bin]};
+    s.search = {search.prefix | static_cast<unsigned>(bin) << shift, search.need - above.mass,
+                search.most - above.count, s.count[bin]};
   }
   __syncthreads();  // the next search is there
 }
 
 /// Adds up weights in the order of the tokens and calls found(index) where the sum first exceeds the target.
 template <class Weight, class Target, class Found>
-__device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Weight weight_of, Target target_of, Found found) {
+__device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Weight weight_of,
+                       Target target_of, Found found) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t share = ((v + kWarps - 1) / kWarps + 3) / 4 * 4, first = warp * share;
   const Tokens own{row, first, first + share < v ? first + share : v, vectors};
@@ -107,12 +109,13 @@ __device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Wei
     all += s.warp_mass[w];
   }
   const unsigned target = target_of(all);
-  __syncthreads();  // all have read the sums
+  __syncthreads();                                         // all have read the sums
   if (target < before || target - before >= mass) return;  // another warp has it
   for (int64_t base = own.first; base < own.end; base += 128) {
     const int64_t i = base + lane * 4;
     const float4 p = own.load(i);
-    const unsigned w[4] = {weight_of(p.x, i), weight_of(p.y, i + 1), weight_of(p.z, i + 2), weight_of(p.w, i + 3)};
+    const unsigned w[4] = {weight_of(p.x, i), weight_of(p.y, i + 1), weight_of(p.z, i + 2),
+                           weight_of(p.w, i + 3)};
     const unsigned sum = w[0] + w[1] + w[2] + w[3];
     unsigned inclusive = sum;
 #pragma unroll
@@ -131,14 +134,16 @@ __device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Wei
 }
 
 __global__ void __launch_bounds__(kThreads)
-    sample_rows(const float* __restrict__ probs, const float* __restrict__ top_p, const int* __restrict__ top_k,
-           const float* __restrict__ u, int* __restrict__ token, int64_t v) {
+    sample_rows(const float* __restrict__ probs, const float* __restrict__ top_p,
+                const int* __restrict__ top_k, const float* __restrict__ u, int* __restrict__ token,
+                int64_t v) {
   __shared__ Shared s;
   __shared__ int64_t last_equal;  // the last kept one of the tokens with the least kept probability
   const float* row = probs + blockIdx.x * v;
   const bool vectors = v % 4 == 0;
   const Tokens all{row, 0, v, vectors};
-  if (threadIdx.x == 0) s.total = 0, s.search = {0, 0, static_cast<unsigned>(top_k[blockIdx.x]), 0}, last_equal = v;
+  if (threadIdx.x == 0)
+    s.total = 0, s.search = {0, 0, static_cast<unsigned>(top_k[blockIdx.x]), 0}, last_equal = v;
   for (int b = threadIdx.x; b < kBins; b += kThreads) s.mass[b] = s.count[b] = 0;
   __syncthreads();  // the counters are clear
 
@@ -168,7 +173,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 
   const Search search = s.search;
-  const unsigned own = weight(__uint_as_float(search.prefix)), equal = min((search.need + own - 1) / own, search.most);
+  const unsigned own = weight(__uint_as_float(search.prefix)),
+                 equal = min((search.need + own - 1) / own, search.most);
   if (equal < search.count) {  // the first ones in the row
     locate(
         s, row, v, vectors, [&](float p, int64_t) { return __float_as_uint(p) == search.prefix ? 1u : 0u; },
@@ -180,11 +186,16 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned bits = __float_as_uint(p);
     return bits > search.prefix || (bits == search.prefix && index <= last) ? weight(p) : 0;
   };
-  const auto target = [&](unsigned mass) { return static_cast<unsigned>((Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * mass) >> 24); };
-  locate(s, row, v, vectors, kept, target, [&](int64_t index) { token[blockIdx.x] = static_cast<int>(index); });
+  const auto target = [&](unsigned mass) {
+    return static_cast<unsigned>((Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * mass) >> 24);
+  };
+  locate(s, row, v, vectors, kept, target,
+         [&](int64_t index) { token[blockIdx.x] = static_cast<int>(index); });
 }
 
-extern "C" const char* baseline_label() { return "native: radix select with masses, 3 histograms, a block a row"; }
+extern "C" const char* baseline_label() {
+  return "native: radix select with masses, 3 histograms, a block a row";
+}
 
 extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/, const int32_t* top_k /*[b]*/,
                        const float* u /*[b]*/, int32_t* token /*[b]*/, int64_t b, int64_t v,

@@ -1,5 +1,5 @@
-// One token for each row: the kept prefix of the descending order, then the inverse of its distribution in the order of the tokens;
-// in whole numbers, exact.
+// One token for each row: the kept prefix of the descending order, then the inverse of its distribution in
+// the order of the tokens; in whole numbers, exact.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ std::vector<std::int64_t> kept(const float* row, std::int64_t v, float top_p, st
     if (weight(row[i]) > 0) order.push_back(i);
     all += weight(row[i]);
   }
-  std::sort(order.begin(), order.end(), [row](std::int64_t a, std::int64_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
+  std::sort(order.begin(), order.end(),
+            [row](std::int64_t a, std::int64_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
   Whole mass = 0;
   std::size_t count = 0;
   while (count < order.size() && count < static_cast<std::size_t>(top_k)) {

@@ -1,7 +1,8 @@
-// Native baseline: radix select, a block a row, eight bits a pass, and a last pass that writes the indices in order.
+// Native baseline: radix select, a block a row, eight bits a pass, and a last pass that writes the indices in
+// order.
 //
-// Four passes find the k-th value to the last bit. The first one reads memory, the others the caches. It sorts nothing; what is left
-// to win are the passes, and additions that wait for one another.
+// Four passes find the k-th value to the last bit. The first one reads memory, the others the caches. It
+// sorts nothing; what is left to win are the passes, and additions that wait for one another.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -37,7 +38,8 @@ __device__ int sum_before(int value, int* total) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    topk_radix(const float* __restrict__ x, const int* __restrict__ length, int* __restrict__ indices, int64_t n, int64_t k) {
+    topk_radix(const float* __restrict__ x, const int* __restrict__ length, int* __restrict__ indices,
+               int64_t n, int64_t k) {
   __shared__ int counts[kBins];
   __shared__ int found_bin, found_above;
   const float* row = x + blockIdx.x * n;
@@ -48,16 +50,17 @@ __global__ void __launch_bounds__(kThreads)
     return;
   }
 
-  unsigned prefix = 0;                // the upper bits of the k-th key
+  unsigned prefix = 0;               // the upper bits of the k-th key
   int wanted = static_cast<int>(k);  // how many of the elements with this prefix
   for (int shift = 24; shift >= 0; shift -= 8) {
     counts[threadIdx.x] = 0;
     __syncthreads();  // the counters are clear
     for (int64_t i = threadIdx.x; i < valid; i += kThreads) {
       const unsigned key = ordered(row[i]);
-      if (shift == 24 || key >> (shift + 8) == prefix >> (shift + 8)) atomicAdd(&counts[key >> shift & 255], 1);
+      if (shift == 24 || key >> (shift + 8) == prefix >> (shift + 8))
+        atomicAdd(&counts[key >> shift & 255], 1);
     }
-    __syncthreads();  // all are counted
+    __syncthreads();                                            // all are counted
     const int bin = kBins - 1 - static_cast<int>(threadIdx.x);  // thread 0 has the highest
     int total;
     const int above = sum_before(counts[bin], &total);
@@ -76,7 +79,8 @@ __global__ void __launch_bounds__(kThreads)
     const bool larger = i < valid && key > prefix, equal = i < valid && key == prefix;
     int both;  // two counts in one word
     const int before = sum_before(larger + equal * 0x10000, &both);
-    const int equals = equal_before + (before >> 16), place = larger_before + (before & 0xffff) + min(equals, wanted);
+    const int equals = equal_before + (before >> 16),
+              place = larger_before + (before & 0xffff) + min(equals, wanted);
     if (larger || (equal && equals < wanted)) out[place] = static_cast<int>(i);
     larger_before += both & 0xffff;
     equal_before += both >> 16;

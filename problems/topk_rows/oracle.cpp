@@ -8,12 +8,15 @@
 
 namespace {
 
-/// What a row of the output holds: of equal elements the one with the lower index is chosen; -1 where the row is short.
+/// What a row of the output holds: of equal elements the one with the lower index is chosen; -1 where the row
+/// is short.
 std::vector<std::int64_t> chosen(const float* row, std::int64_t valid, std::int64_t k) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(valid));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (valid > k) {
-    const auto larger = [row](std::int64_t a, std::int64_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); };
+    const auto larger = [row](std::int64_t a, std::int64_t b) {
+      return row[a] > row[b] || (row[a] == row[b] && a < b);
+    };
     std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), larger);
     order.resize(static_cast<std::size_t>(k));
     std::sort(order.begin(), order.end());

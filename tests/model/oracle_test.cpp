@@ -170,15 +170,17 @@ TEST(SpecAcceptOracle, AcceptsAPrefixThenDrawsFromTheResidual) {
   c.tensor("p") = rows({even, first, even, first, first, even, even, even, even});
   c.tensor("u") = {0.25f, 0, 0, 0.5f, 0, 0.75f, 0.9f, 0.9f, 0.75f};
   c.judge();
-  EXPECT_EQ(c.expected, (std::vector<double>{
-                            0, 0, -1,   // 0.25 < 0.5; then p of token 1 is 0, and the residual is token 0 alone
-                            0, 0, 1,    // all accepted: 0.75 of the last row
-                            1, 0, 1}))  // 0.9 * 0.5 < 0.5, twice
+  EXPECT_EQ(
+      c.expected,
+      (std::vector<double>{0, 0, -1,  // 0.25 < 0.5; then p of token 1 is 0, and the residual is token 0 alone
+                           0, 0, 1,   // all accepted: 0.75 of the last row
+                           1, 0, 1}))  // 0.9 * 0.5 < 0.5, twice
       << "the second sequence accepts 0.5 * 1 < 1";
 }
 
-/// The theorem behind speculative decoding: whatever q is, the token that comes out is distributed as p says. A
-/// million draws, by the oracle's own arithmetic; the bound is the 99.99 % point of chi-square with 7 degrees.
+/// The theorem behind speculative decoding: whatever q is, the token that comes out is distributed as p says.
+/// A million draws, by the oracle's own arithmetic; the bound is the 99.99 % point of chi-square with 7
+/// degrees.
 TEST(SpecAcceptOracle, FirstTokenIsDistributedAsPSays) {
   constexpr int kDraws = 125000, kRounds = 8, kTokens = 8;
   const float p[kTokens] = {0.25f, 0.125f, 0.125f, 0.0625f, 0.1875f, 0.125f, 0.0625f, 0.0625f};

@@ -1,8 +1,8 @@
 // Rung 1: a block sorts its row and walks down the front.
 //
 // Changed     nothing before it: a bitonic sort of 64-bit keys, the probability above and the index below; a
-//             prefix sum over the sorted weights finds the last token that is kept; a prefix sum over the row
-//             draws the token.
+//             prefix sum over the sorted weights finds the last token that is kept; a prefix sum over the
+//             row draws the token.
 // Why         the definition, written down.
 // Prediction  a row of 128256 is padded to 131072 keys, 1 MB; 153 steps read and write it, 20 GB for 64 rows
 //             through L2: 5 ms.
@@ -63,7 +63,7 @@ __device__ unsigned sum_before(unsigned value, unsigned* total) {
 
 /// What the block shares about its row.
 struct Row {
-  Wide last;     // the key of the last token that is kept
+  Wide last;      // the key of the last token that is kept
   unsigned mass;  // of all that are kept
 };
 
@@ -94,12 +94,14 @@ __global__ void __launch_bounds__(kThreads)
     if (__syncthreads_or(last)) break;
   }
   const Row found = kept;
-  const auto target = static_cast<unsigned>(Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * found.mass >> 24);
+  const auto target =
+      static_cast<unsigned>(Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * found.mass >> 24);
 
   before = 0;
   for (int64_t first = 0; first < v; first += kThreads) {
     const int64_t i = first + threadIdx.x;
-    const Wide key = i < v ? Wide{__float_as_uint(row[i])} << 32 | (0xffffffffu - static_cast<unsigned>(i)) : 0;
+    const Wide key =
+        i < v ? Wide{__float_as_uint(row[i])} << 32 | (0xffffffffu - static_cast<unsigned>(i)) : 0;
     const unsigned w = i < v && key >= found.last ? weight(key) : 0, start = before + sum_before(w, &mass);
     if (target >= start && target - start < w) token[blockIdx.x] = static_cast<int>(i);
     before += mass;
@@ -112,11 +114,13 @@ int64_t padded_of(int64_t v) {
   return size;
 }
 
-extern "C" size_t workspace_bytes(int64_t b, int64_t v) { return static_cast<size_t>(b * padded_of(v)) * sizeof(Wide); }
+extern "C" size_t workspace_bytes(int64_t b, int64_t v) {
+  return static_cast<size_t>(b * padded_of(v)) * sizeof(Wide);
+}
 
 extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/, const int32_t* top_k /*[b]*/,
                        const float* u /*[b]*/, int32_t* token /*[b]*/, int64_t b, int64_t v, void* workspace,
                        cudaStream_t stream) {
   sample<<<static_cast<unsigned>(b), kThreads, 0, stream>>>(probs, top_p, top_k, u, token, v, padded_of(v),
-                                                             static_cast<Wide*>(workspace));
+                                                            static_cast<Wide*>(workspace));
 }

@@ -1,9 +1,10 @@
 // Rung 2: nothing is sorted. Bisection finds the smallest probability that is kept.
 //
 // Changed     a row is kept down to some probability. Whether a guess is low enough is a sum: do the tokens
-//             at or above it have enough mass, or are they k already? Positive floats order as their bits do,
-//             so 31 guesses find the last bit. Of the tokens equal to it the first ones are kept. Two more
-//             passes find the token: in which thread's part of the kept mass the target lies, and where in it.
+//             at or above it have enough mass, or are they k already? Positive floats order as their bits
+//             do, so 31 guesses find the last bit. Of the tokens equal to it the first ones are kept. Two
+//             more passes find the token: in which thread's part of the kept mass the target lies, and where
+//             in it.
 // Why         rung 1 moves 1 MB of keys 153 times to learn where one prefix ends.
 // Prediction  34 passes over 513 KB, which stay in L2. One multiprocessor reads about 60 GB/s of L2 per GHz:
 //             8 us a pass, 64 rows at once on 64 multiprocessors: 280 us.
@@ -83,7 +84,8 @@ __global__ void __launch_bounds__(kThreads)
   const float* row = probs + blockIdx.x * v;
   const Sums all = at_least(row, v, 0);
   const auto part = static_cast<unsigned>(top_p[blockIdx.x] * 0x1p24f);
-  const auto need = static_cast<unsigned>((static_cast<unsigned long long>(part) * all.mass + 0xffffffu) >> 24);
+  const auto need =
+      static_cast<unsigned>((static_cast<unsigned long long>(part) * all.mass + 0xffffffu) >> 24);
   const unsigned most = min(static_cast<unsigned>(top_k[blockIdx.x]), all.count);
 
   // The largest bits such that the tokens at or above them suffice.
@@ -98,10 +100,12 @@ __global__ void __launch_bounds__(kThreads)
   unsigned equal = own == 0 || need <= larger.mass ? 1 : (need - larger.mass + own - 1) / own;
   equal = min(max(equal, 1u), most - larger.count);
   const unsigned kept_mass = larger.mass + equal * own;
-  const auto target = static_cast<unsigned>((static_cast<unsigned long long>(u[blockIdx.x] * 0x1p24f) * kept_mass) >> 24);
+  const auto target =
+      static_cast<unsigned>((static_cast<unsigned long long>(u[blockIdx.x] * 0x1p24f) * kept_mass) >> 24);
 
   // A thread owns neighbouring tokens here, so that parts follow in the order of the tokens.
-  const int64_t share = (v + kThreads - 1) / kThreads, first = threadIdx.x * share, end = min(first + share, v);
+  const int64_t share = (v + kThreads - 1) / kThreads, first = threadIdx.x * share,
+                end = min(first + share, v);
   unsigned equals = 0;
   for (int64_t i = first; i < end; ++i) equals += __float_as_uint(row[i]) == low;
   const unsigned equals_before = sum_before(equals);

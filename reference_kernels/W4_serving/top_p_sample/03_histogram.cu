@@ -95,15 +95,16 @@ __device__ void find_bin(Shared& s, int shift) {
     int bin = top;
     while (!enough({above.mass + s.mass[bin], above.count + s.count[bin]}))
       above.mass += s.mass[bin], above.count += s.count[bin], --bin;
-    s.search = {search.prefix | static_cast<unsigned>(bin) << shift, search.need - above.mass, search.most - above.count,
-                s.count[bin]};
+    s.search = {search.prefix | static_cast<unsigned>(bin) << shift, search.need - above.mass,
+                search.most - above.count, s.count[bin]};
   }
   __syncthreads();  // the next search is there
 }
 
 /// Adds up weights in the order of the tokens and calls found(index) where the sum first exceeds the target.
 template <class Weight, class Target, class Found>
-__device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Weight weight_of, Target target_of, Found found) {
+__device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Weight weight_of,
+                       Target target_of, Found found) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t share = ((v + kWarps - 1) / kWarps + 3) / 4 * 4, first = warp * share;
   const Tokens own{row, first, first + share < v ? first + share : v, vectors};
@@ -119,12 +120,13 @@ __device__ void locate(Shared& s, const float* row, int64_t v, bool vectors, Wei
     all += s.warp_mass[w];
   }
   const unsigned target = target_of(all);
-  __syncthreads();  // all have read the sums
+  __syncthreads();                                         // all have read the sums
   if (target < before || target - before >= mass) return;  // another warp has it
   for (int64_t base = own.first; base < own.end; base += 128) {
     const int64_t i = base + lane * 4;
     const float4 p = own.load(i);
-    const unsigned w[4] = {weight_of(p.x, i), weight_of(p.y, i + 1), weight_of(p.z, i + 2), weight_of(p.w, i + 3)};
+    const unsigned w[4] = {weight_of(p.x, i), weight_of(p.y, i + 1), weight_of(p.z, i + 2),
+                           weight_of(p.w, i + 3)};
     const unsigned sum = w[0] + w[1] + w[2] + w[3];
     unsigned inclusive = sum;
 #pragma unroll
@@ -150,7 +152,8 @@ __global__ void __launch_bounds__(kThreads)
   const float* row = probs + blockIdx.x * v;
   const bool vectors = v % 4 == 0;
   const Tokens all{row, 0, v, vectors};
-  if (threadIdx.x == 0) s.total = 0, s.search = {0, 0, static_cast<unsigned>(top_k[blockIdx.x]), 0}, last_equal = v;
+  if (threadIdx.x == 0)
+    s.total = 0, s.search = {0, 0, static_cast<unsigned>(top_k[blockIdx.x]), 0}, last_equal = v;
   for (int b = threadIdx.x; b < kBins; b += kThreads) s.mass[b] = s.count[b] = 0;
   __syncthreads();  // the counters are clear
 
@@ -180,7 +183,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 
   const Search search = s.search;
-  const unsigned own = weight(__uint_as_float(search.prefix)), equal = min((search.need + own - 1) / own, search.most);
+  const unsigned own = weight(__uint_as_float(search.prefix)),
+                 equal = min((search.need + own - 1) / own, search.most);
   if (equal < search.count) {  // the first ones in the row
     locate(
         s, row, v, vectors, [&](float p, int64_t) { return __float_as_uint(p) == search.prefix ? 1u : 0u; },
@@ -192,8 +196,11 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned bits = __float_as_uint(p);
     return bits > search.prefix || (bits == search.prefix && index <= last) ? weight(p) : 0;
   };
-  const auto target = [&](unsigned mass) { return static_cast<unsigned>((Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * mass) >> 24); };
-  locate(s, row, v, vectors, kept, target, [&](int64_t index) { token[blockIdx.x] = static_cast<int>(index); });
+  const auto target = [&](unsigned mass) {
+    return static_cast<unsigned>((Wide{static_cast<unsigned>(u[blockIdx.x] * 0x1p24f)} * mass) >> 24);
+  };
+  locate(s, row, v, vectors, kept, target,
+         [&](int64_t index) { token[blockIdx.x] = static_cast<int>(index); });
 }
 
 extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/, const int32_t* top_k /*[b]*/,

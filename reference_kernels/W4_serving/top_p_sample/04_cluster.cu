@@ -1,16 +1,16 @@
 // Rung 4: a cluster of eight blocks reads a row once and remembers the likely tokens.
 //
-// Changed     the row is spread over eight blocks. While it adds up the weights of its part, a warp keeps a list
-//             of the tokens with a probability of 2^-14 or more: a row has room for 2^14 of them, and mostly
-//             has a few hundred. The threshold nearly always lies among them. Then everything that follows
-//             looks at the lists alone: counters for 1024 bins, which each block sends to the first one; the
-//             few tokens of the last bin, put in order by counting who is ahead; the sums of the kept mass,
-//             warp by warp in the order of the tokens. Where the lists do not suffice, the counters go on with
-//             the tokens down to 2^-19 and then with the rest, and read the row again.
+// Changed     the row is spread over eight blocks. While it adds up the weights of its part, a warp keeps a
+//             list of the tokens with a probability of 2^-14 or more: a row has room for 2^14 of them, and
+//             mostly has a few hundred. The threshold nearly always lies among them. Then everything that
+//             follows looks at the lists alone: counters for 1024 bins, which each block sends to the first
+//             one; the few tokens of the last bin, put in order by counting who is ahead; the sums of the
+//             kept mass, warp by warp in the order of the tokens. Where the lists do not suffice, the
+//             counters go on with the tokens down to 2^-19 and then with the rest, and read the row again.
 // Why         rung 3 reads a row five times with one multiprocessor, half of the GPU idle, and its additions
 //             wait for one another: nearly all of 128256 tokens fall into a few dozen bins.
-// Prediction  33 MB are 8 us at 4.3 TB/s; six meetings of the cluster 1 us each; the rest 3 us: 20 us with the
-//             launch. Rows without limits read the row three times more, from L2: 15 us longer.
+// Prediction  33 MB are 8 us at 4.3 TB/s; six meetings of the cluster 1 us each; the rest 3 us: 20 us with
+//             the launch. Rows without limits read the row three times more, from L2: 15 us longer.
 //
 // Shapes      probs [b, v], top_p, top_k, u [b], token [b].
 // Launch      <<<8 b, 256>>> in clusters of 8.
@@ -69,13 +69,13 @@ __device__ unsigned bits_of(Wide token) { return static_cast<unsigned>(token >> 
 __device__ unsigned index_of(Wide token) { return ~static_cast<unsigned>(token); }
 
 struct Shared {
-  unsigned mass[kBins], count[kBins];        // of the cluster in the first block, of the block in the others
-  Wide candidates[kMostCandidates];          // in the first block
-  unsigned candidate_count, total;           // in the first block
+  unsigned mass[kBins], count[kBins];  // of the cluster in the first block, of the block in the others
+  Wide candidates[kMostCandidates];    // in the first block
+  unsigned candidate_count, total;     // in the first block
   Search search;
   Last last;
   unsigned block_mass[kCluster], warp_mass[kWarps];
-  Wide listed[kWarps][kMostListed];          // the likely tokens of each warp, in any order
+  Wide listed[kWarps][kMostListed];  // the likely tokens of each warp, in any order
   unsigned listed_count[kWarps];
 };
 
@@ -152,7 +152,8 @@ __device__ void count(Shared& s, const Part& part, const Search& search) {
 /// In the first block: goes down the bins until there is enough, and makes the next search.
 __device__ void find_bin(Shared& s) {
   __shared__ Sums of_warp[kWarps];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, top = kBins - 1 - static_cast<int>(threadIdx.x) * kOwnBins;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32,
+            top = kBins - 1 - static_cast<int>(threadIdx.x) * kOwnBins;
   const Search search = s.search;
   Sums own{0, 0};
 #pragma unroll
@@ -160,15 +161,14 @@ __device__ void find_bin(Shared& s) {
   Sums inclusive = own;
 #pragma unroll
   for (int offset = 1; offset < 32; offset *= 2) {
-    const unsigned mass = __shfl_up_sync(kAllLanes, inclusive.mass, offset), count = __shfl_up_sync(kAllLanes, inclusive.count, offset);
+    const unsigned mass = __shfl_up_sync(kAllLanes, inclusive.mass, offset);
+    const unsigned count = __shfl_up_sync(kAllLanes, inclusive.count, offset);
     if (lane >= offset) inclusive.mass += mass, inclusive.count += count;
   }
   if (lane == 31) of_warp[warp] = inclusive;
   __syncthreads();  // the sums of all warps; all have read the search
   Sums above{inclusive.mass - own.mass, inclusive.count - own.count};
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w)
-    if (w < warp) above.mass += of_warp[w].mass, above.count += of_warp[w].count;
+  for (int w = 0; w < warp; ++w) above.mass += of_warp[w].mass, above.count += of_warp[w].count;
   const auto enough = [&](const Sums& x) { return x.mass >= search.need || x.count >= search.most; };
   const Sums below{above.mass + own.mass, above.count + own.count};
   if (!enough(above) && enough(below)) {
@@ -177,14 +177,20 @@ __device__ void find_bin(Shared& s) {
       above.mass += s.mass[bin], above.count += s.count[bin], --bin;
     const int shift = shift_of(search);
     const unsigned low = search.low + (static_cast<unsigned>(bin) << shift);
-    s.search = {low, min(search.high, low + ((1u << shift) - 1)), search.need - above.mass, search.most - above.count, s.count[bin], true};
+    s.search = {low,
+                min(search.high, low + ((1u << shift) - 1)),
+                search.need - above.mass,
+                search.most - above.count,
+                s.count[bin],
+                true};
   } else if (threadIdx.x == kThreads - 1 && !enough(below)) {
     s.search.need -= below.mass, s.search.most -= below.count, s.search.found = false;
   }
   __syncthreads();  // the next search is there
 }
 
-/// In the first block: the list has all tokens of the last bin; a thread has one and counts those ahead of it.
+/// In the first block: the list has all tokens of the last bin; a thread has one and counts those ahead of
+/// it.
 __device__ void find_last(Shared& s) {
   const Search search = s.search;
   const unsigned n = s.candidate_count;
@@ -195,7 +201,8 @@ __device__ void find_last(Shared& s) {
   for (unsigned i = 0; i < n; ++i)
     if (s.candidates[i] > own) ahead.mass += mass_of(s.candidates[i]), ++ahead.count;
   const Sums with{ahead.mass + mass_of(own), ahead.count + 1};
-  if (ahead.mass < search.need && ahead.count < search.most && (with.mass >= search.need || with.count >= search.most))
+  if (ahead.mass < search.need && ahead.count < search.most &&
+      (with.mass >= search.need || with.count >= search.most))
     s.last = {bits_of(own), index_of(own)};
 }
 
@@ -203,21 +210,24 @@ __device__ void find_last(Shared& s) {
 template <class T>
 __device__ void spread(cg::cluster_group& cluster, T& what) {
   __syncthreads();  // the value is there
-  if (cluster.block_rank() == 0 && threadIdx.x > 0 && threadIdx.x < kCluster) *cluster.map_shared_rank(&what, threadIdx.x) = what;
+  if (cluster.block_rank() == 0 && threadIdx.x > 0 && threadIdx.x < kCluster)
+    *cluster.map_shared_rank(&what, threadIdx.x) = what;
   cluster.sync();  // all blocks have it
 }
 
 /// The token in the warp's part where the sum of weights first exceeds the target; `before` is the sum of
 /// earlier parts. Tokens below `low` have none.
 template <class Weight, class Found>
-__device__ void find(const Part& part, unsigned low, unsigned before, unsigned target, Weight weight_of, Found found) {
+__device__ void find(const Part& part, unsigned low, unsigned before, unsigned target, Weight weight_of,
+                     Found found) {
   const unsigned lane = threadIdx.x % 32;
   if (part.suffices(low)) {  // each lane adds up what precedes its own
     for (unsigned i = lane; i < part.listed_count; i += 32) {
       const unsigned index = index_of(part.listed[i]), own = weight_of(bits_of(part.listed[i]), index);
       unsigned start = before;
       for (unsigned j = 0; j < part.listed_count; ++j)
-        if (index_of(part.listed[j]) < index) start += weight_of(bits_of(part.listed[j]), index_of(part.listed[j]));
+        if (index_of(part.listed[j]) < index)
+          start += weight_of(bits_of(part.listed[j]), index_of(part.listed[j]));
       if (target >= start && target - start < own) found(index);
     }
     return;
@@ -225,8 +235,9 @@ __device__ void find(const Part& part, unsigned low, unsigned before, unsigned t
   for (unsigned base = part.first; base < part.end; base += 128) {
     const unsigned index = base + lane * 4;
     const float4 p = part.load(index);
-    const unsigned own[4] = {weight_of(__float_as_uint(p.x), index), weight_of(__float_as_uint(p.y), index + 1),
-                             weight_of(__float_as_uint(p.z), index + 2), weight_of(__float_as_uint(p.w), index + 3)};
+    const unsigned own[4] = {
+        weight_of(__float_as_uint(p.x), index), weight_of(__float_as_uint(p.y), index + 1),
+        weight_of(__float_as_uint(p.z), index + 2), weight_of(__float_as_uint(p.w), index + 3)};
     const unsigned sum = own[0] + own[1] + own[2] + own[3];
     unsigned inclusive = sum;
 #pragma unroll
@@ -247,8 +258,8 @@ __device__ void find(const Part& part, unsigned low, unsigned before, unsigned t
 
 /// Adds up weights in the order of the tokens and calls found(index) where the sum first exceeds the target.
 template <class Weight, class Target, class Found>
-__device__ void locate(cg::cluster_group& cluster, Shared& s, const Part& part, unsigned low, Weight weight_of,
-                       Target target_of, Found found) {
+__device__ void locate(cg::cluster_group& cluster, Shared& s, const Part& part, unsigned low,
+                       Weight weight_of, Target target_of, Found found) {
   const int warp = threadIdx.x / 32;
   unsigned mass = 0;
   part.each_from(low, [&](unsigned bits, unsigned index) { mass += weight_of(bits, index); });
@@ -258,7 +269,8 @@ __device__ void locate(cg::cluster_group& cluster, Shared& s, const Part& part, 
   __syncthreads();  // the sums of all warps
   unsigned block = 0, before = 0, all = 0;
   for (int w = 0; w < kWarps; ++w) block += s.warp_mass[w];
-  if (threadIdx.x < kCluster) cluster.map_shared_rank(&s, threadIdx.x)->block_mass[cluster.block_rank()] = block;
+  if (threadIdx.x < kCluster)
+    cluster.map_shared_rank(&s, threadIdx.x)->block_mass[cluster.block_rank()] = block;
   cluster.sync();  // the sums of all blocks
   for (unsigned r = 0; r < kCluster; ++r) {
     if (r < cluster.block_rank()) before += s.block_mass[r];
@@ -304,7 +316,8 @@ __device__ Last threshold(cg::cluster_group& cluster, Shared& s, const Part& par
     const auto found = [&](unsigned index) {
       for (int r = 0; r < kCluster; ++r) cluster.map_shared_rank(&s, r)->last = {search.low, index};
     };
-    locate(cluster, s, part, search.low, is_equal, [&](unsigned) { return equal - 1; }, found);
+    locate(
+        cluster, s, part, search.low, is_equal, [&](unsigned) { return equal - 1; }, found);
     cluster.sync();  // all blocks have it
     return s.last;
   }
@@ -325,9 +338,16 @@ __global__ void __launch_bounds__(kThreads, 4)
   __shared__ Shared s;
   cg::cluster_group cluster = cg::this_cluster();
   const int warp = threadIdx.x / 32;
-  const int64_t row = blockIdx.x / kCluster, parts = kCluster * kWarps, share = ((v + parts - 1) / parts + 3) / 4 * 4;
-  const int64_t first = min((int64_t{cluster.block_rank()} * kWarps + warp) * share, v), end = min(first + share, v);
-  Part part{probs + row * v, static_cast<unsigned>(first), static_cast<unsigned>(end), v % 4 == 0, s.listed[warp], 0};
+  const int64_t row = blockIdx.x / kCluster, parts = kCluster * kWarps,
+                share = ((v + parts - 1) / parts + 3) / 4 * 4;
+  const int64_t first = min((int64_t{cluster.block_rank()} * kWarps + warp) * share, v),
+                end = min(first + share, v);
+  Part part{probs + row * v,
+            static_cast<unsigned>(first),
+            static_cast<unsigned>(end),
+            v % 4 == 0,
+            s.listed[warp],
+            0};
   for (int b = threadIdx.x; b < kBins; b += kThreads) s.mass[b] = s.count[b] = 0;
   if (threadIdx.x < kWarps) s.listed_count[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
@@ -347,7 +367,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   const auto target = [&](unsigned all) {
     return static_cast<unsigned>((Wide{static_cast<unsigned>(u[row] * 0x1p24f)} * all) >> 24);
   };
-  locate(cluster, s, part, last.bits, kept, target, [&](unsigned index) { token[row] = static_cast<int>(index); });
+  locate(cluster, s, part, last.bits, kept, target,
+         [&](unsigned index) { token[row] = static_cast<int>(index); });
 }
 
 extern "C" void launch(const float* probs /*[b,v]*/, const float* top_p /*[b]*/, const int32_t* top_k /*[b]*/,

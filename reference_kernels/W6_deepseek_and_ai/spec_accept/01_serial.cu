@@ -1,7 +1,7 @@
 // Rung 1: a block a sequence, one step after the other.
 //
-// Changed     nothing before it: one thread walks through the draft; all threads add up the row that it found;
-//             one pass more, 256 tokens at a time, finds the one at the target.
+// Changed     nothing before it: one thread walks through the draft; all threads add up the row that it
+//             found; one pass more, 256 tokens at a time, finds the one at the target.
 // Why         the definition, written down. Only one row of p and one of q are read, so it beats a framework
 //             that makes all residuals first.
 // Prediction  each accepted token costs three dependent loads, 2 us; then two passes over 517 KB, with loads
@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(kThreads)
            const float* __restrict__ u, int* __restrict__ tokens, int64_t gamma, int64_t v) {
   __shared__ int64_t accepted;
   const int64_t sequence = blockIdx.x, width = gamma + 1;
-  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width, tokens += sequence * width;
+  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width,
+      tokens += sequence * width;
   if (threadIdx.x == 0) {
     int64_t i = 0;
     for (; i < gamma; ++i) {
@@ -65,7 +66,9 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t at = accepted;
   const float *target_row = p + at * v, *draft_row = q + at * v;
   bool residual = at < gamma;
-  const auto weight_of = [&](int64_t j) { return weight(residual ? fmaxf(target_row[j] - draft_row[j], 0.0f) : target_row[j]); };
+  const auto weight_of = [&](int64_t j) {
+    return weight(residual ? fmaxf(target_row[j] - draft_row[j], 0.0f) : target_row[j]);
+  };
 
   unsigned all = 0;
   for (bool again = true; again;) {

@@ -4,10 +4,10 @@
 //             neighbouring tokens of the row and adds up its part, with several vectors in flight. The warp
 //             whose part contains the target walks through it again, 128 tokens a step; nobody else reads
 //             twice.
-// Why         in rung 1 the loads of each draft token wait for those of the token before, and the second pass
-//             has a barrier for every 256 tokens.
-// Prediction  three dependent loads, 3 us; then 1 MB for each of 64 blocks, 32 warps with 128 bytes in flight
-//             a lane: 15 us; the second walk 1 us a thousand tokens: 25 us.
+// Why         in rung 1 the loads of each draft token wait for those of the token before, and the second
+//             pass has a barrier for every 256 tokens.
+// Prediction  three dependent loads, 3 us; then 1 MB for each of 64 blocks, 32 warps with 128 bytes in
+//             flight a lane: 15 us; the second walk 1 us a thousand tokens: 25 us.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
 // Launch      <<<b, 1024>>>.
@@ -63,8 +63,8 @@ struct Masses {
 };
 
 /// How many tokens of the draft are accepted; the block writes them, and what stays empty.
-__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens, int64_t gamma,
-                            int64_t v) {
+__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens,
+                            int64_t gamma, int64_t v) {
   int64_t count = gamma;
   for (int64_t base = 0; base < gamma && count == gamma; base += 32) {
     const int64_t i = base + threadIdx.x % 32;
@@ -132,11 +132,13 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ Masses of_warp[kWarps];
   const int warp = threadIdx.x / 32;
   const int64_t sequence = blockIdx.x, width = gamma + 1;
-  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width, tokens += sequence * width;
+  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width,
+      tokens += sequence * width;
   const int64_t at = accepted(draft, q, p, u, tokens, gamma, v);
 
   const int64_t share = ((v + kWarps - 1) / kWarps + 3) / 4 * 4, first = warp * share;
-  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v, v % 4 == 0};
+  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v,
+                  v % 4 == 0};
   const Masses own = sums_of(part);
   if (threadIdx.x % 32 == 0) of_warp[warp] = own;
   __syncthreads();  // the sums of all warps

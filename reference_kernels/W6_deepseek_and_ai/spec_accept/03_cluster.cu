@@ -5,8 +5,8 @@
 //             every block knows whether the target is its own.
 // Why         in rung 2, 64 blocks run on 64 of 132 multiprocessors, and each of those reads as fast as it
 //             can: 1 MB at some 100 GB/s per multiprocessor is 10 us and more.
-// Prediction  two blocks of 512 threads a multiprocessor have 128 KB of loads in flight. 62 MB are 14 us; three
-//             dependent loads in front and the meeting at the end add 4: 18 us.
+// Prediction  two blocks of 512 threads a multiprocessor have 128 KB of loads in flight. 62 MB are 14 us;
+//             three dependent loads in front and the meeting at the end add 4: 18 us.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
 // Launch      <<<8 b, 512>>> in clusters of 8.
@@ -64,8 +64,8 @@ struct Masses {
 };
 
 /// How many tokens of the draft are accepted; the first block writes them, and what stays empty.
-__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens, int64_t gamma,
-                            int64_t v, bool writes) {
+__device__ int64_t accepted(const int* draft, const float* q, const float* p, const float* u, int* tokens,
+                            int64_t gamma, int64_t v, bool writes) {
   int64_t count = gamma;
   for (int64_t base = 0; base < gamma && count == gamma; base += 32) {
     const int64_t i = base + threadIdx.x % 32;
@@ -134,16 +134,18 @@ __global__ void __launch_bounds__(kThreads, 2)
   cg::cluster_group cluster = cg::this_cluster();
   const int rank = static_cast<int>(cluster.block_rank()), warp = threadIdx.x / 32;
   const int64_t sequence = blockIdx.x / kCluster, width = gamma + 1;
-  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width, tokens += sequence * width;
+  draft += sequence * gamma, q += sequence * gamma * v, p += sequence * width * v, u += sequence * width,
+      tokens += sequence * width;
   cluster.barrier_arrive();  // this block runs
   const int64_t at = accepted(draft, q, p, u, tokens, gamma, v, rank == 0);
 
   constexpr int64_t kParts = kCluster * kWarps;
   const int64_t share = ((v + kParts - 1) / kParts + 3) / 4 * 4, first = (rank * kWarps + warp) * share;
-  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v, v % 4 == 0};
+  const Part part{p + at * v, at < gamma ? q + at * v : nullptr, first, first + share < v ? first + share : v,
+                  v % 4 == 0};
   const Masses own = sums_of(part);
   if (threadIdx.x % 32 == 0) of_warp[warp] = own;
-  __syncthreads();  // the sums of all warps
+  __syncthreads();         // the sums of all warps
   cluster.barrier_wait();  // all blocks run, so their shared memory is there
   if (threadIdx.x < kCluster) {
     Masses block{0, 0};

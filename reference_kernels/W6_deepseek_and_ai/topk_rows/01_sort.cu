@@ -41,8 +41,8 @@ __device__ void sort(Key* keys, int64_t size) {
     }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    topk(const float* x, const int* length, int* indices, int64_t n, int64_t k, int64_t padded, Key* workspace) {
+__global__ void __launch_bounds__(kThreads) topk(const float* x, const int* length, int* indices, int64_t n,
+                                                 int64_t k, int64_t padded, Key* workspace) {
   extern __shared__ Key fast[];
   Key* keys = padded <= kMostShared ? fast : workspace + blockIdx.x * padded;
   const float* row = x + blockIdx.x * n;
@@ -79,5 +79,5 @@ extern "C" void launch(const float* x /*[rows,n]*/, const int32_t* length /*[row
   const int shared = padded <= kMostShared ? static_cast<int>(padded * sizeof(Key)) : 0;
   cudaFuncSetAttribute(topk, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   topk<<<static_cast<unsigned>(rows), kThreads, shared, stream>>>(x, length, indices, n, k, padded,
-                                                                   static_cast<Key*>(workspace));
+                                                                  static_cast<Key*>(workspace));
 }

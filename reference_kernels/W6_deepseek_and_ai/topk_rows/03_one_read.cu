@@ -35,7 +35,7 @@ __device__ unsigned ordered(float x) {
 }
 
 // ---- the first digit: a monotone map of keys to bins ------------------------------------------------------
-constexpr int kSteps = 1024, kDrop = 17;                                          // bins of a sign; bits of a step
+constexpr int kSteps = 1024, kDrop = 17;  // bins of a sign; bits of a step
 constexpr unsigned kLeast = (127u - 7) << 23, kMost = kLeast + (16u << 23) - 1;  // 2^-7 and almost 2^9
 /// The bits of the magnitude: of a key above, or below, that of 0.
 __device__ unsigned magnitude(unsigned key) { return key >> 31 ? key & 0x7fffffffu : 0x7fffffffu - key; }
@@ -153,13 +153,14 @@ __device__ void clear(int* counts) {
   for (int b = 0; b < kBins; b += kThreads) counts[b + threadIdx.x] = 0;
 }
 
-/// The place of the k-th element: those with a larger key, or the same key and at most this index, are chosen.
+/// The place of the k-th element: those with a larger key, or the same key and at most this index, are
+/// chosen.
 struct Last {
   unsigned key, index;
 };
 
-/// Further digits, while too many elements share a bin. It reads the row again; elements with the same key are
-/// told apart by index.
+/// Further digits, while too many elements share a bin. It reads the row again; elements with the same key
+/// are told apart by index.
 template <int kThreads>
 __device__ Found narrow(const Row<kThreads>& row, int* counts, Found found, Range& range, bool& by_index,
                         unsigned& same) {
@@ -234,7 +235,8 @@ __device__ int write_chosen(const Row<kThreads>& row, int64_t chunk, Last last, 
   unsigned chosen = 0, packed[2] = {0, 0};  // a bit an element; a byte a vector
 #pragma unroll
   for (int i = 0; i < kElements; ++i) {
-    const bool is = row.key[i] > last.key || (row.key[i] == last.key && Row<kThreads>::index(chunk, i) <= last.index);
+    const bool is =
+        row.key[i] > last.key || (row.key[i] == last.key && Row<kThreads>::index(chunk, i) <= last.index);
     chosen |= static_cast<unsigned>(is) << i;
     packed[i / 16] += static_cast<unsigned>(is) << (i % 16 / 4 * 8);
   }
@@ -278,7 +280,8 @@ __device__ int write_chosen(const Row<kThreads>& row, int64_t chunk, Last last, 
 
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads, 1024 / kThreads)
-    topk(const float* __restrict__ x, const int* __restrict__ length, int* __restrict__ indices, int64_t n, int64_t k) {
+    topk(const float* __restrict__ x, const int* __restrict__ length, int* __restrict__ indices, int64_t n,
+         int64_t k) {
   int* out = indices + blockIdx.x * k;
   const int64_t valid = length[blockIdx.x] < n ? length[blockIdx.x] : n;
   if (valid <= k) {  // all of them
