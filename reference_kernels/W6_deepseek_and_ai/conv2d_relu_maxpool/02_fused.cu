@@ -9,7 +9,7 @@
 // Prediction  bound by the FMA pipes, as the convolution alone; 28 MB are written instead of 116.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph
-//             = (oh - 3) 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with n <= 65535.
+//             = (oh - 3) / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with n <= 65535.
 // Launch      <<<(tiles of an image, c_out / 24, n), 416>>>; 399 threads compute, all load.
 // Resources   at most 128 registers; one block per multiprocessor; two channels in 191 KB of shared
 //             memory.

@@ -10,7 +10,7 @@
 //             together, since a block does one after the other.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph
-//             = (oh - 3) 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with c_in <= 3.
+//             = (oh - 3) / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with c_in <= 3.
 // Launch      a kernel that rounds and orders the filters; then blocks of 448 threads, one per
 //             multiprocessor, that take every tile in turn.
 // Resources   at most 128 registers, 84 of them sums; 201 KB of shared memory at c_in = 3.
