@@ -256,7 +256,7 @@ struct Thesis {
         "loses to it in {}",
         all, submissions, all == 1 ? "has" : "have", wins, losses);
     if (open) text += fmt::format(", and {} {} not decided by the intervals", open, open == 1 ? "is" : "are");
-    if (untimed) text += fmt::format("; {} not timed on one GPU with it", untimed);
+    if (untimed) text += fmt::format("; in {} there are no times of both on one GPU", untimed);
     text += ".";
     if (!ratios.empty()) text += fmt::format(" Median of the ratio: {}.", format_speedup(median_of(ratios)));
     return text + " " + verdict();

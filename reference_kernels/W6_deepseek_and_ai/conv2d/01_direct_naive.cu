@@ -5,8 +5,9 @@
 // Prediction  two loads for each multiply-add, and neighbouring lanes read every fourth value of x: four
 //             sectors of the L1 cache where one would do. A tenth of the FMA peak at most.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh =
-//             (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n, c_out <= 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
+//             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n, c_out <=
+//             65535.
 // Launch      <<<(oh * ow / 256, c_out, n), 256>>>.
 // Resources   about 40 registers; no shared memory.
 // Cost        n * c_out * oh * ow * (242 * c_in + 1) FLOPs; best 4 * (x + weight + y) bytes.

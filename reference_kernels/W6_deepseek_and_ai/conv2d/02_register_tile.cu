@@ -1,17 +1,17 @@
 // Rung 2: a thread computes 8 pixels of 8 output channels; every fourth column lies side by side.
 //
-// Changed     a block makes 11 rows of 56 pixels of 48 output channels. For each input channel it loads its
-//             51 rows and the filters into shared memory. There the columns are sorted by their remainder
-//             modulo 4: with a stride of 4, the inputs of neighbouring pixels then lie side by side.
+// Changed     a block makes 11 rows of 56 pixels of 48 output channels. For each input channel it loads
+//             its 51 rows and the filters into shared memory. There the columns are sorted by their
+//             remainder modulo 4: with a stride of 4, the inputs of neighbouring pixels then lie side by
+//             side.
 // Why         rung 1 loads two values for each multiply-add. Here 16 loads bring the inputs of one filter
-// row,
-//             22 the filter values of 8 channels (the same for nearly all lanes: a broadcast), and serve 704
-//             multiply-adds.
-// Prediction  bound by the FMA pipes: 96 % of the lanes and 98 % of the pixels work, and the last round of
-//             blocks is not full: 70 % of the peak, 0.45 ms at the measure size.
+//             row, 22 the filter values of 8 channels (the same for nearly all lanes: a broadcast), and
+//             serve 704 multiply-adds.
+// Prediction  bound by the FMA pipes: 96 % of the lanes and 98 % of the pixels work, and the last round
+//             of blocks is not full: 70 % of the peak, 0.45 ms at the measure size.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh =
-//             (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n <= 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
+//             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n <= 65535.
 // Launch      <<<(tiles of an image, c_out / 48, n), 480>>>; 462 threads compute, all load.
 // Resources   at most 128 registers; one block per multiprocessor; two input channels in 151 KB of shared
 //             memory, of which one is on its way (cp.async).

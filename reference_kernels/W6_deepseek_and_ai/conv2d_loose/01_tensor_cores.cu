@@ -1,25 +1,25 @@
 // Rung 1: tensor cores: inputs and filters rounded to fp16, sums in fp32.
 //
-// Changed     against the ladder of conv2d: a product of matrices, 96 output channels by 56 pixels of a row,
-//             by mma.sync. The inputs are rounded to fp16 on their way into shared memory. Nothing is
-//             unfolded: two neighbouring columns of the image are two neighbouring elements of the inner
-//             dimension, so a fragment is two loads of 4 bytes from the image itself.
+// Changed     against the ladder of conv2d: a product of matrices, 96 output channels by 56 pixels of a
+//             row, by mma.sync. The inputs are rounded to fp16 on their way into shared memory. Nothing
+//             is unfolded: two neighbouring columns of the image are two neighbouring elements of the
+//             inner dimension, so a fragment is two loads of 4 bytes from the image itself.
 // Why         the tolerance of this problem is 1e-2, absolute and relative. That leaves room for fp16 (an
 //             error of 5e-4), and the tensor cores multiply 15 times as fast as the FMA pipes.
-// Prediction  23 GFLOP at 600 TFLOP/s are 40 us, and 176 MB at 4 TB/s are 44 us: both in 90 us, five times
-// the
-//             fp32 kernel.
+// Prediction  23 GFLOP at 600 TFLOP/s are 40 us, and 176 MB at 4 TB/s are 44 us: both in 90 us, five
+//             times the fp32 kernel.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh =
-//             (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with c_in <= 6.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
+//             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with c_in <= 6.
 // Launch      a kernel that rounds and orders the filters; then blocks of 256 threads, two per
 //             multiprocessor, that take every tile in turn.
 // Resources   at most 128 registers, 84 of them sums; 109 KB of shared memory at c_in = 3.
-// Cost        n * c_out * oh * ow * (242 * c_in + 1) FLOPs, 10 % more with the padding; x is read 1.4 times,
-//             mostly from L2.
+// Cost        n * c_out * oh * ow * (242 * c_in + 1) FLOPs, 10 % more with the padding; x is read 1.4
+//             times, mostly from L2.
 // Divides     no divisibility is required: what lies outside the image is zero, results outside are not
 //             stored.
-// Source      implicit GEMM, as in CUTLASS; the inner dimension in the order (row, channel, column) is ours.
+// Source      implicit GEMM, as in CUTLASS; the inner dimension in the order (row, channel, column) is
+//             ours.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -1,16 +1,17 @@
 // Rung 1: convolution with ReLU, then the pool: two kernels and a tensor between them.
 //
 // Changed     nothing yet: eager's three kernels (convolution, ReLU, pool), the second in the first's
-// registers. Why         a correct kernel first. Inputs and filters come from the caches. Prediction  the
-// convolution takes nearly all of the time, at a tenth of the FMA peak.
+//             registers.
+// Why         a correct kernel first. Inputs and filters come from the caches.
+// Prediction  the convolution takes nearly all of the time, at a tenth of the FMA peak.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out]; convolved [n, c_out, oh, ow]
-// with
-//             oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1 (stride 4, padding 2); y [n, c_out, ph, pw] with ph
-//             = (oh - 3) / 2 + 1, pw = (ow - 3) / 2 + 1; any sizes with n, c_out <= 65535.
+//             with oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1 (stride 4, padding 2); y [n, c_out, ph, pw]
+//             with ph = (oh - 3) / 2 + 1, pw = (ow - 3) / 2 + 1; any sizes with n, c_out <= 65535.
 // Launch      <<<(oh * ow / 256, c_out, n), 256>>>, <<<(ph * pw / 256, c_out, n), 256>>>.
 // Resources   about 40 registers; no shared memory; workspace for the convolved tensor.
-// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs; the convolved tensor is written and read once.
+// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs; the convolved tensor is written and read
+//             once.
 // Divides     no divisibility is required.
 // Source      the definitions, as every framework has them.
 #include <cuda_runtime.h>

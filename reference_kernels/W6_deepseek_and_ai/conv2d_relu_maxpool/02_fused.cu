@@ -1,23 +1,21 @@
 // Rung 2: fused: the pool reads its neighbours in shared memory, and only its result is written.
 //
-// Changed     the register tile of conv2d's rung 2 with 19 rows instead of 11. Bias and ReLU are applied to
-// the
-//             sums in registers; the tile goes to shared memory, in the place of the inputs, and a thread
-//             takes the maximum of nine values.
+// Changed     the register tile of conv2d's rung 2 with 19 rows instead of 11. Bias and ReLU are applied
+//             to the sums in registers; the tile goes to shared memory, in the place of the inputs, and a
+//             thread takes the maximum of nine values.
 // Why         rung 1 reads two values for each multiply-add, and moves the convolved image twice, 232 MB.
-// Windows
-//             of 3 x 3 with a step of 2 overlap by a row: 9 pooled rows need 19, and three such tiles make 57
-//             rows of an image that has 55.
+//             Windows of 3 x 3 with a step of 2 overlap by a row: 9 pooled rows need 19, and three such
+//             tiles make 57 rows of an image that has 55.
 // Prediction  bound by the FMA pipes, as the convolution alone; 28 MB are written instead of 116.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph =
-// (oh - 3)
-//             / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with n <= 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph
+//             = (oh - 3) / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with n <= 65535.
 // Launch      <<<(tiles of an image, c_out / 24, n), 416>>>; 399 threads compute, all load.
-// Resources   at most 128 registers; one block per multiprocessor; two channels in 191 KB of shared memory.
+// Resources   at most 128 registers; one block per multiprocessor; two channels in 191 KB of shared
+//             memory.
 // Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs; x is read c_out / 24 times, from L2 after the
-// first. Divides     no divisibility is required: what lies outside the image is zero, results outside are
-// not
+//             first.
+// Divides     no divisibility is required: what lies outside the image is zero, results outside are not
 //             stored.
 // Source      the register tile of a GEMM (L5, rung 5) carried over to a direct convolution.
 #include <cuda_pipeline.h>

@@ -1,26 +1,22 @@
 // Rung 1: tensor cores, and the pool before anything is written.
 //
-// Changed     against the ladder of conv2d_relu_maxpool: the convolution is a product of matrices by mma.sync
-// with
-//             fp16 operands and sums in fp32 (as in the ladder of conv2d_loose). A block has 7 rows of the
-//             convolution for 3 pooled ones. The maximum of neighbouring columns is taken in registers and by
-//             one shuffle, that of rows in shared memory.
-// Why         the tolerance of 1e-2 leaves room for fp16, and then bytes are the limit: 60 MB of images in,
-// 28 MB
-//             out, where eager moves 116 MB of convolved pixels five times.
+// Changed     against the ladder of conv2d_relu_maxpool: the convolution is a product of matrices by
+//             mma.sync with fp16 operands and sums in fp32 (as in the ladder of conv2d_loose). A block
+//             has 7 rows of the convolution for 3 pooled ones. The maximum of neighbouring columns is
+//             taken in registers and by one shuffle, that of rows in shared memory.
+// Why         the tolerance of 1e-2 leaves room for fp16, and then bytes are the limit: 60 MB of images
+//             in, 28 MB out, where eager moves 116 MB of convolved pixels five times.
 // Prediction  63 rows for 55 are 27 GFLOP with the padding, 45 us at 600 TFLOP/s; memory 25 us; 80 us
-// together,
-//             since a block does one after the other.
+//             together, since a block does one after the other.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph =
-// (oh - 3)
-//             / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with c_in <= 3.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, ph, pw] with ph
+//             = (oh - 3) / 2 + 1, oh = (h - 7) / 4 + 1, and so for w; any sizes with c_in <= 3.
 // Launch      a kernel that rounds and orders the filters; then blocks of 448 threads, one per
-// multiprocessor,
-//             that take every tile in turn.
+//             multiprocessor, that take every tile in turn.
 // Resources   at most 128 registers, 84 of them sums; 201 KB of shared memory at c_in = 3.
-// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs, 25 % more with padding and rows that two tiles
-// need. Divides     no divisibility is required: what lies outside the image is zero, results outside are not
+// Cost        n * c_out * oh * ow * (242 * c_in + 2) FLOPs, 25 % more with padding and rows that two
+//             tiles need.
+// Divides     no divisibility is required: what lies outside the image is zero, results outside are not
 //             stored.
 // Source      implicit GEMM, as in CUTLASS; the order of the inner dimension and the pool are ours.
 #include <cuda_fp16.h>

@@ -1,11 +1,12 @@
 // Rung 1: one block a sample, three passes: mean, variance, result.
 //
-// Changed     nothing yet: the definition. The block reads its sample once for the mean, once for the squared
-//             deviations, once for the result.
+// Changed     nothing yet: the definition. The block reads its sample once for the mean, once for the
+//             squared deviations, once for the result.
 // Why         this is how a row-wise LayerNorm is written, and with thousands of short rows it is good.
 //             Frameworks use the same kernel for every shape.
-// Prediction  16 samples are 16 blocks, so 116 of 132 multiprocessors rest. One multiprocessor moves about
-//             25 GB/s for each KB in flight; at 60 GB/s a block, 16 x 17 MB x 4 passes take more than 1 ms.
+// Prediction  16 samples are 16 blocks, so 116 of 132 multiprocessors rest. One multiprocessor moves
+//             about 25 GB/s for each KB in flight; at 60 GB/s a block, 16 x 17 MB x 4 passes take more
+//             than 1 ms.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
 // Launch      <<<n, 1024>>>.

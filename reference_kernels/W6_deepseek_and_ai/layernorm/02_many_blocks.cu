@@ -1,11 +1,12 @@
 // Rung 2: many blocks a sample: partial statistics, then a second kernel normalises.
 //
-// Changed     a sample is cut into parts of 32 K elements. A block reads its part once and writes its count,
-//             mean and sum of squared deviations (about the mean). A block of the second kernel merges all
-//             parts of its sample and writes one part of the result. Loads and stores are 16 bytes wide.
+// Changed     a sample is cut into parts of 32 K elements. A block reads its part once and writes its
+//             count, mean and sum of squared deviations (about the mean). A block of the second kernel
+//             merges all parts of its sample and writes one part of the result. Loads and stores are 16
+//             bytes wide.
 // Why         rung 1 runs on 16 of 132 multiprocessors. Now 2048 blocks run, and the statistics need one
-//             pass: each thread subtracts the first value that it has seen before it sums squares, so nothing
-//             cancels, and the merge of (count, mean, squares) is exact algebra.
+//             pass: each thread subtracts the first value that it has seen before it sums squares, so
+//             nothing cancels, and the merge of (count, mean, squares) is exact algebra.
 // Prediction  x twice, y once, gamma and beta 16 times (partly from L2): 0.8 GB from memory and 0.5 GB of
 //             parameters, 0.25 to 0.3 ms. More than 5x rung 1.
 //
@@ -14,8 +15,8 @@
 // Resources   about 40 registers; 96 bytes of shared memory; 12 bytes of workspace for each part.
 // Cost        8 n c h w FLOPs; x is read twice.
 // Divides     c * h * w % 4 == 0 for 16-byte accesses; other shapes take the same kernels with scalars.
-// Source      the merge: T. Chan, G. Golub and R. LeVeque, "Updating formulae and a pairwise algorithm for
-//             computing sample variances", 1979.
+// Source      the merge: T. Chan, G. Golub and R. LeVeque, "Updating formulae and a pairwise algorithm
+//             for computing sample variances", 1979.
 #include <cuda_runtime.h>
 
 #include <cstddef>

@@ -1,13 +1,13 @@
 // Rung 3: a block has the same elements of all samples: gamma and beta are read once, and backwards.
 //
-// Changed     a thread of the second kernel keeps four values of gamma and of beta in registers and uses them
-//             for 16 samples. The first kernel goes through the elements forwards, all samples of one part
-//             before the next part; the second goes backwards.
+// Changed     a thread of the second kernel keeps four values of gamma and of beta in registers and uses
+//             them for 16 samples. The first kernel goes through the elements forwards, all samples of
+//             one part before the next part; the second goes backwards.
 // Why         rung 2 reads 33 MB of parameters 16 times: as much as x and y together, although from L2 in
 //             part. And what the first kernel has read last is still in the L2 cache (50 MB of 268): the
 //             second begins there.
-// Prediction  2 x 268 MB of x, less 30 MB that L2 still has, 268 MB of y, 34 MB of parameters: 0.81 GB, 200
-//             us at 4.1 TB/s. 1.3x rung 2.
+// Prediction  2 x 268 MB of x, less 30 MB that L2 still has, 268 MB of y, 34 MB of parameters: 0.81 GB,
+//             200 us at 4.1 TB/s. 1.3x rung 2.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
 // Launch      <<<(n, parts), 256>>>, then <<<(parts, groups of 16 samples), 256>>>.

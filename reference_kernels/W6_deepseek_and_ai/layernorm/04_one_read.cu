@@ -1,23 +1,23 @@
 // Rung 4: x is read once: all multiprocessors together hold a sample in shared memory.
 //
-// Changed     one kernel whose blocks stay. Each warp owns the same 497 vectors of every sample. They come by
-//             bulk copies into a ring of its own, 13 chunks of 1 KB; a sample has 8, so a part of the next
-//             sample is on its way while the GPU agrees on the mean of this one. Each block publishes mean
-//             and squares in one word, and each warp reads the words of all blocks. Gamma stays in registers
-//             for all samples; beta comes from L2.
+// Changed     one kernel whose blocks stay. Each warp owns the same 497 vectors of every sample. They
+//             come by bulk copies into a ring of its own, 13 chunks of 1 KB; a sample has 8, so a part of
+//             the next sample is on its way while the GPU agrees on the mean of this one. Each block
+//             publishes mean and squares in one word, and each warp reads the words of all blocks. Gamma
+//             stays in registers for all samples; beta comes from L2.
 // Why         16.8 MB of a sample are 127 KB for each of 132 multiprocessors, which have 227 KB of shared
 //             memory and 256 KB of registers. So the second read of rung 3 is not needed.
-// Prediction  x and y once, parameters once from memory: 0.57 GB, 142 us at 4 TB/s; 17 waits for the slowest
-//             block at 1 to 2 us, half of them hidden: 160 us. 1.25x rung 3.
+// Prediction  x and y once, parameters once from memory: 0.57 GB, 142 us at 4 TB/s; 17 waits for the
+//             slowest block at 1 to 2 us, half of them hidden: 160 us. 1.25x rung 3.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
-// Launch      <<<blocks that fit at once, 512>>> behind a memset. All blocks must run at once, so no other
-//             program may use the GPU.
-// Resources   at most 128 registers, 64 of them gamma; one block per multiprocessor; 208 KB of shared memory;
-//             8 bytes of workspace for each sample and block.
+// Launch      <<<blocks that fit at once, 512>>> behind a memset. All blocks must run at once, so no
+//             other program may use the GPU.
+// Resources   at most 128 registers, 64 of them gamma; one block per multiprocessor; 208 KB of shared
+//             memory; 8 bytes of workspace for each sample and block.
 // Cost        8 n c h w FLOPs; 8 n c h w + 8 c h w bytes.
-// Divides     c * h * w % 4 == 0, and at most 64 elements for each thread of the GPU; other shapes take the
-//             last two kernels, which read x twice.
+// Divides     c * h * w % 4 == 0, and at most 64 elements for each thread of the GPU; other shapes take
+//             the last two kernels, which read x twice.
 // Source      this project. Bulk copies and mbarriers need a GPU of compute capability 9.0. The merge: T.
 //             Chan, G. Golub and R. LeVeque, 1979.
 #include <cuda_runtime.h>
