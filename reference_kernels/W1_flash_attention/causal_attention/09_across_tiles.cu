@@ -460,7 +460,9 @@ void start(const __half* q, const __half* k, const __half* v, __half* o, int64_t
   const int64_t tiles = h * ((n + P::kQueries - 1) / P::kQueries);
   const int64_t fit =
       (32 << 20) / (n * P::kDim * 2 * sizeof(__half));  // heads whose keys and values fill 32 MB
-  const int64_t heads_at_once = fit < 1 ? 1 : fit < h ? fit : h;
+  // Short heads: a round of tiles at a time, so that fetching and multiplying take turns all along.
+  const int64_t most = n <= 1024 && fit > 33 ? 33 : fit;
+  const int64_t heads_at_once = most < 1 ? 1 : most < h ? most : h;
   cudaMemsetAsync(next, 0, sizeof(int), stream);
   cudaFuncSetAttribute(attention<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kShared);
   attention<P><<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), P::kThreads,
