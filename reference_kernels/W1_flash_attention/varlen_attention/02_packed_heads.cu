@@ -210,8 +210,8 @@ __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)
   constexpr int kPieces = P::kDim / 8;
 #pragma unroll
   for (int i = lane; i < 16 * kPieces; i += 32) {
-    const int row = warp * 16 + i / kPieces, position = tile.first + (consumer * 64 + row >> shift);
-    const int head = (tile.pack << shift) + (row & (1 << shift) - 1);
+    const int row = warp * 16 + i / kPieces, position = tile.first + ((consumer * 64 + row) >> shift);
+    const int head = (tile.pack << shift) + (row & ((1 << shift) - 1));
     if (position < tile.length)
       *reinterpret_cast<uint4*>(out + (static_cast<int64_t>(tile.start + position) * hq + head) * P::kDim +
                                 i % kPieces * 8) = *reinterpret_cast<const uint4*>(place(row, i % kPieces));
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   const int consumer = group - 1, me = threadIdx.x % 128;
   uint8_t* const mine = queries + consumer * P::kPanels * P::kBox;
   const int row = consumer * 64 + me / 32 * 16 + me % 32 / 4;  // of the tile's 128, and the one 8 below
-  const int query[2] = {tile.first + (row >> shift), tile.first + (row + 8 >> shift)};
+  const int query[2] = {tile.first + (row >> shift), tile.first + ((row + 8) >> shift)};
   const auto my_turn = [&] { asm volatile("bar.sync %0, 256;" ::"r"(2 + consumer) : "memory"); };
   const auto your_turn = [&] { asm volatile("bar.arrive %0, 256;" ::"r"(3 - consumer) : "memory"); };
   if (consumer == 1) your_turn();  // the first group begins

@@ -295,8 +295,8 @@ __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)
   constexpr int kPieces = P::kDim / 8;
 #pragma unroll
   for (int i = lane; i < 16 * kPieces; i += 32) {
-    const int row = warp * 16 + i / kPieces, position = tile.first + (consumer * 64 + row >> shift);
-    const int head = (tile.pack << shift) + (row & (1 << shift) - 1);
+    const int row = warp * 16 + i / kPieces, position = tile.first + ((consumer * 64 + row) >> shift);
+    const int head = (tile.pack << shift) + (row & ((1 << shift) - 1));
     if (position < tile.length)
       *reinterpret_cast<uint4*>(out + (static_cast<int64_t>(tile.start + position) * hq + head) * P::kDim +
                                 i % kPieces * 8) = *reinterpret_cast<const uint4*>(place(row, i % kPieces));
@@ -377,7 +377,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   };
   const auto mask_scores = [&] {
     if ((j + 1) * P::kKeys <= tile.first + (consumer * 64 >> shift) + 1) return;  // before all queries
-    const int query[2] = {tile.first + (row >> shift), tile.first + (row + 8 >> shift)};
+    const int query[2] = {tile.first + (row >> shift), tile.first + ((row + 8) >> shift)};
     mask(s, j * P::kKeys, query);
   };
   /// The keys have been used, and after a tile's last step its queries.
