@@ -139,13 +139,14 @@ std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) 
   std::string text =
       t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_ladder_view(ladder, t);
   if (any([](const LadderStep& s) { return s.counts.has_value(); }))
-    text +=
-        "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
-                                          "shared memory and bytes moved: times the least possible")) +
-        (any(has_moved_at_measured)
-             ? "\n" + t.paint(Tone::kDim, t.fold("at full size: bytes moved at the size above, before caches, by "
-                                                 "a rule that runs at larger sizes taught and tested"))
-             : "");
+    text += "\n" +
+            t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
+                                       "shared memory and bytes moved: times the least possible")) +
+            (any(has_moved_at_measured)
+                 ? "\n" + t.paint(Tone::kDim,
+                                  t.fold("at full size: bytes moved at the size above, before caches, by "
+                                         "a rule that runs at larger sizes taught and tested"))
+                 : "");
   if (any([](const LadderStep& s) { return s.timed(); }))
     text += "\n" + t.paint(Tone::kDim, "dots: the times on a logarithmic axis, the fastest on the left");
   text += "\n" + t.paint(Tone::kDim,

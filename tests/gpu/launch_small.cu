@@ -180,7 +180,8 @@ void* allocate(size_t bytes, int fill) {
 }
 
 /// The arguments of one launch, in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in
-/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are bytes of 0xff.
+/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are
+/// bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
   std::vector<int32_t> integers;

@@ -46,8 +46,8 @@ double value_at(const std::map<Line, double>& values, const Line& line) {
 /// How one quantity of each line grows.
 class Rule {
  public:
-  Rule(const Explanation& e, const Sizes& observed, const GrowthPlan& plan, std::span<const Explanation> larger,
-       Quantity quantity)
+  Rule(const Explanation& e, const Sizes& observed, const GrowthPlan& plan,
+       std::span<const Explanation> larger, Quantity quantity)
       : base(per_line(e, quantity)), observed_(observed), plan_(plan) {
     for (const Explanation& each : larger) grown_.push_back(per_line(each, quantity));
   }
