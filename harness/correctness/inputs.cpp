@@ -294,17 +294,19 @@ std::vector<std::int64_t> offsets(const Target& target, std::int64_t total, std:
   return cuts;
 }
 
-/// segments + 1 offsets whose segments have always the same lengths, in any order. In rising order the cuts are
-/// total * i^2 / segments^2, rounded down: lengths in the ratio 1 : 3 : 5 ... Where rows are few, some are 0.
+/// segments + 1 offsets whose segments have always the same lengths, in any order. In rising order the cuts
+/// are total * i^2 / segments^2, rounded down: lengths in the ratio 1 : 3 : 5 ... Where rows are few, some
+/// are 0.
 std::vector<std::int64_t> ramp_offsets(const Target& target, std::int64_t total, std::int64_t segments) {
   const auto cut = [&](std::int64_t i) {
     const auto product = static_cast<unsigned __int128>(total) * static_cast<unsigned __int128>(i) *
                          static_cast<unsigned __int128>(i);
-    return static_cast<std::int64_t>(product / (static_cast<unsigned __int128>(segments) *
-                                                static_cast<unsigned __int128>(segments)));
+    return static_cast<std::int64_t>(
+        product / (static_cast<unsigned __int128>(segments) * static_cast<unsigned __int128>(segments)));
   };
   std::vector<std::int64_t> cuts{0};
-  for (const std::int64_t i : permutation(target, segments)) cuts.push_back(cuts.back() + cut(i + 1) - cut(i));
+  for (const std::int64_t i : permutation(target, segments))
+    cuts.push_back(cuts.back() + cut(i + 1) - cut(i));
   return cuts;
 }
 

@@ -1,5 +1,5 @@
-// Native baseline: online softmax over tiles of 64 keys with fp32 multiply-adds, one block for each tile of queries, sequence and
-// head. A library's products would have to know the lengths on the host.
+// Native baseline: online softmax over tiles of 64 keys with fp32 multiply-adds, one block for each tile of
+// queries, sequence and head. A library's products would have to know the lengths on the host.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -21,14 +21,15 @@ template <int kDim, int kPitch>
 __device__ void fetch(float* to, const __nv_bfloat16* from, int64_t stride, int first, int rows) {
   for (int i = threadIdx.x; i < kTile * kDim; i += kThreads) {
     const int row = i / kDim, column = i % kDim;
-    to[row * kPitch + column] = first + row < rows ? __bfloat162float(from[(first + row) * stride + column]) : 0.0f;
+    to[row * kPitch + column] =
+        first + row < rows ? __bfloat162float(from[(first + row) * stride + column]) : 0.0f;
   }
 }
 
 template <int kDim>
 __global__ void __launch_bounds__(kThreads)
-    attention(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, const int32_t* offsets, __nv_bfloat16* o,
-              int64_t hq, int64_t hk, float factor) {
+    attention(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, const int32_t* offsets,
+              __nv_bfloat16* o, int64_t hq, int64_t hk, float factor) {
   const int start = offsets[blockIdx.y], length = offsets[blockIdx.y + 1] - start;
   const int first = static_cast<int>(blockIdx.x) * kTile, ty = threadIdx.x / 16, tx = threadIdx.x % 16;
   if (first >= length) return;
@@ -37,7 +38,8 @@ __global__ void __launch_bounds__(kThreads)
   float* const values = queries + kTile * kDim;      // [kTile, kDim]
   float* const keys = values + kTile * kDim;         // [kTile, kDim + 1]: 16 lanes read a column
   float* const weights = keys + kTile * (kDim + 1);  // [kTile, kTile + 1]
-  const int64_t head = blockIdx.z, at_q = (start * hq + head) * kDim, at_k = (start * hk + head / (hq / hk)) * kDim;
+  const int64_t head = blockIdx.z, at_q = (start * hq + head) * kDim,
+                at_k = (start * hk + head / (hq / hk)) * kDim;
   fetch<kDim, kDim>(queries, q + at_q, hq * kDim, first, length);
   float maximum[4], sum[4] = {}, result[4][kDim / 16] = {};
   for (float& m : maximum) m = -INFINITY;
@@ -51,7 +53,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
 #pragma unroll
-        for (int j = 0; j < 4; ++j) s[i][j] += queries[(ty * 4 + i) * kDim + x] * keys[(tx + j * 16) * (kDim + 1) + x];
+        for (int j = 0; j < 4; ++j)
+          s[i][j] += queries[(ty * 4 + i) * kDim + x] * keys[(tx + j * 16) * (kDim + 1) + x];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       float top = maximum[i];
@@ -60,8 +63,10 @@ __global__ void __launch_bounds__(kThreads)
         if (begin + tx + j * 16 > first + ty * 4 + i) s[i][j] = -INFINITY;
         top = fmaxf(top, s[i][j]);
       }
-      for (int d = 8; d > 0; d /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, d));  // the 16 threads of a row
-      const float shrink = exp2f((maximum[i] - top) * factor);  // key 0 is visible to every query: top is finite
+      for (int d = 8; d > 0; d /= 2)
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, d));  // the 16 threads of a row
+      const float shrink =
+          exp2f((maximum[i] - top) * factor);  // key 0 is visible to every query: top is finite
       maximum[i] = top;
       sum[i] *= shrink;
 #pragma unroll
@@ -78,7 +83,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int c = 0; c < kDim / 16; ++c)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) result[i][c] += weights[(ty * 4 + i) * (kTile + 1) + j] * values[j * kDim + tx + c * 16];
+        for (int i = 0; i < 4; ++i)
+          result[i][c] += weights[(ty * 4 + i) * (kTile + 1) + j] * values[j * kDim + tx + c * 16];
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -97,9 +103,10 @@ extern "C" const char* baseline_label() { return "native: one kernel, online sof
 
 extern "C" void launch(const __nv_bfloat16* q /*[total,hq,d]*/, const __nv_bfloat16* k /*[total,hk,d]*/,
                        const __nv_bfloat16* v /*[total,hk,d]*/, const int32_t* cu_seqlens /*[segments + 1]*/,
-                       __nv_bfloat16* o /*[total,hq,d]*/, int64_t total, int64_t hq, int64_t d, int64_t hk, int64_t segments,
-                       void*, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((total + kTile - 1) / kTile), static_cast<unsigned>(segments), static_cast<unsigned>(hq));
+                       __nv_bfloat16* o /*[total,hq,d]*/, int64_t total, int64_t hq, int64_t d, int64_t hk,
+                       int64_t segments, void*, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((total + kTile - 1) / kTile), static_cast<unsigned>(segments),
+                  static_cast<unsigned>(hq));
   const auto kernel = d == 64 ? attention<64> : attention<128>;
   const int bytes = d == 64 ? shared_bytes<64>() : shared_bytes<128>();
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

@@ -1,5 +1,5 @@
-// o[t, h, :] = sum_j softmax_j(q[t, h, :] . k[j, g, :] / sqrt(d)) * v[j, g, :] with g = h / (hq / hk), over the tokens j of t's
-// sequence up to t itself; of bf16 operands, in float64.
+// o[t, h, :] = sum_j softmax_j(q[t, h, :] . k[j, g, :] / sqrt(d)) * v[j, g, :] with g = h / (hq / hk), over
+// the tokens j of t's sequence up to t itself; of bf16 operands, in float64.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ double value_of(std::uint16_t bits) { return std::bit_cast<float>(static_cast<st
 
 /// The weights of one query: which rows of v it takes, and how much of each.
 struct Query {
-  std::int64_t row = -1;                           ///< t * hq + h
-  const std::uint16_t* values = nullptr;           ///< the first row of v that it takes
+  std::int64_t row = -1;                  ///< t * hq + h
+  const std::uint16_t* values = nullptr;  ///< the first row of v that it takes
   std::vector<double> weight;
 };
 
@@ -26,7 +26,8 @@ void compute_weights(const CapstoneCase* c, std::int64_t row, Query& query) {
   const std::int64_t hq = c->sizes[1], d = c->sizes[2], hk = c->sizes[3], segments = c->sizes[4];
   const std::int64_t token = row / hq, head = row % hq / (hq / hk);
   const auto* offsets = static_cast<const std::int32_t*>(c->parameters[kOffsets].data);
-  const std::int64_t first = *(std::upper_bound(offsets, offsets + segments + 1, token) - 1);  // empty ones are passed over
+  const std::int64_t first =
+      *(std::upper_bound(offsets, offsets + segments + 1, token) - 1);  // empty ones are passed over
   const auto* q = static_cast<const std::uint16_t*>(c->parameters[kQ].data) + row * d;
   const auto* k = static_cast<const std::uint16_t*>(c->parameters[kK].data) + (first * hk + head) * d;
   query.row = row;
@@ -46,7 +47,8 @@ void compute_weights(const CapstoneCase* c, std::int64_t row, Query& query) {
 
 }  // namespace
 
-/// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and values add up to.
+/// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and
+/// values add up to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t d = c->sizes[2], hk = c->sizes[3];

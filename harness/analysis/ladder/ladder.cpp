@@ -102,9 +102,11 @@ std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung
                                  [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
   const LineCounts& total = explained->total;
+  const auto cost = cost_at(*request.problem, request.problem->measure);
   return LadderStep::Counts{
       total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
-      explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
+      explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0,
+      cost && cost->bytes > 0 ? explained->moved_at_measured / cost->bytes : 0};
 }
 
 }  // namespace

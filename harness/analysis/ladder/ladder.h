@@ -69,6 +69,7 @@ struct LadderStep {
     double sectors_per_request = 0, wavefronts_over_ideal = 0;  ///< 0: no such access
     /// sectors touched, divided by what the problem has to move
     double moved_over_compulsory = 0;
+    double at_measured = 0;  ///< the same at the measured size, by a rule; 0: the rule does not hold
   };
   std::optional<Counts> counts;  ///< empty: on a GPU, or the CPU cannot run it
 

@@ -1,8 +1,8 @@
 // Rung 9: the pipeline runs on from tile to tile.
 //
-// Changed     the next tile's first scores are asked for with the last values of this one, and its softmax hides
-//             the results' way out. So its queries have to be there: they have two places, and the
-//             producer draws a tile ahead of its use.
+// Changed     the next tile's first scores are asked for with the last values of this one, and its softmax
+//             hides the results' way out. So its queries have to be there: they have two places, and the
+//             producer draws a tile ahead of its use. At n <= 1024 33 heads at a time, a round of tiles.
 // Why         at n = 512 a tile has one to four steps. In rung 8 the first softmax and the last product
 //             of every tile hide behind nothing.
 // Prediction  1.1x at n = 512, where every second step is the first or the last one; nothing at n = 16384.
@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 constexpr bool kCausal = true;  // attention's rung 8 is this file with false
 
@@ -100,14 +101,13 @@ __device__ void wait_for_products() {
 #define LIST32                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST48 \
-  LIST32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
-#define LIST64                                                                             \
-  LIST48                                                                                   \
-      ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define LIST80                                                                                            \
-  LIST64                                                                                                  \
-      ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define LIST48 LIST32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define LIST64 \
+  LIST48       \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LIST80 \
+  LIST64       \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 
 /// Scores: 64 queries x 128 or 176 keys, 16 deep; queries and keys lie in shared memory, both along the
 /// depth.
@@ -228,9 +228,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks)
       full_v[P::kStages], empty_v[P::kStages];
   uint8_t* const aligned = shared + (1024 - address(shared) % 1024) % 1024;
   const auto q_tile = [&](int stage) { return aligned + stage * P::kBytesQ; };
-  const auto k_tile = [&](int stage) {
-    return aligned + P::kStagesQ * P::kBytesQ + stage * 2 * P::kBytesK;
-  };
+  const auto k_tile = [&](int stage) { return aligned + P::kStagesQ * P::kBytesQ + stage * 2 * P::kBytesK; };
   const auto v_tile = [&](int stage) { return k_tile(stage) + P::kBytesK; };
   if (threadIdx.x == 0) {
     for (int i = 0; i < P::kStagesQ; ++i) init(full_q + i, 1), init(empty_q + i, P::kReadersQ);
@@ -347,7 +345,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks)
     if (P::kOwnResults && me % 32 == 0) arrive(empty_q + stage_q);  // by the lane that read `current`
     if (++stage_q == P::kStagesQ) stage_q = 0, phase_q ^= 1;
   };
-  const auto write_results = [&](const float (&sums)[2], int head_of, int first_of, int stage_of) {
+  const auto write_results = [&](const float(&sums)[2], int head_of, int first_of, int stage_of) {
     uint8_t* const results =
         (P::kOwnResults ? aligned + P::kTiles : q_tile(stage_of)) + consumer * P::kPanels * P::kBox;
     if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // the tile's before
@@ -392,10 +390,17 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks)
   softmax.take(s, factor, shrink);
   to_weights(p, s);
   bool begun = false;
-  for (;;) {
-    const int before = stage, phase_before = phase, head_before = head, first_before = first, slot_before = slot;
-    const bool last = j-- == 0;
-    if (last && !next_tile()) break;
+  /// One step of the pipeline: the next scores start before this step's values. In a tile's last step they
+  /// are the next tile's.
+  const auto advance = [&](auto is_last) {
+    constexpr bool kLast = decltype(is_last)::value;
+    const int before = stage, phase_before = phase, head_before = head, first_before = first,
+              slot_before = slot;
+    if (kLast) {
+      if (!next_tile()) return false;
+    } else {
+      --j;
+    }
     if (++stage == P::kStages) stage = 0, phase ^= 1;
     wait(full_k + stage, phase);
     my_turn();
@@ -403,23 +408,27 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks)
     wait(full_v + before, phase_before);
     ask_for_values(before, begun);
     your_turn();
-    begun = !last;
+    begun = !kLast;
     wait_for_products<1>();
     mask_scores();
     release();
     const float sums[2] = {softmax.sum[0], softmax.sum[1]};
-    if (last) softmax = {};
+    if (kLast) softmax = {};
     softmax.take(s, factor, shrink);
     wait_for_products<0>();
     if (me == 0) arrive(empty_v + before);
-    if (last) {
+    if (kLast) {
       write_results(sums, head_before, first_before, slot_before);
     } else {
 #pragma unroll
       for (int i = 0; i < kDim / 2; ++i) o[i] *= shrink[i / 2 % 2];
     }
     to_weights(p, s);
-  }
+    return true;
+  };
+  do {
+    while (j > 0) advance(std::false_type());
+  } while (advance(std::true_type()));
   wait(full_v + stage, phase);
   ask_for_values(stage, begun);
   wait_for_products<0>();
@@ -460,7 +469,9 @@ void start(const __half* q, const __half* k, const __half* v, __half* o, int64_t
   const int64_t tiles = h * ((n + P::kQueries - 1) / P::kQueries);
   const int64_t fit =
       (32 << 20) / (n * P::kDim * 2 * sizeof(__half));  // heads whose keys and values fill 32 MB
-  const int64_t heads_at_once = fit < 1 ? 1 : fit < h ? fit : h;
+  // Short heads: a round of tiles at a time, so that fetching and multiplying take turns all along.
+  const int64_t most = n <= 1024 && fit > 33 ? 33 : fit;
+  const int64_t heads_at_once = most < 1 ? 1 : most < h ? most : h;
   cudaMemsetAsync(next, 0, sizeof(int), stream);
   cudaFuncSetAttribute(attention<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kShared);
   attention<P><<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), P::kThreads,

@@ -57,7 +57,8 @@ __device__ void matrices_turned(uint32_t (&r)[4], const void* row) {
 }
 __device__ void multiply(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, "
       "%1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -154,8 +155,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int j = 0; j < kKeys / 16; ++j) {
       const uint32_t p[4] = {pair(s[j * 2][0], s[j * 2][1]), pair(s[j * 2][2], s[j * 2][3]),
-                             pair(s[j * 2 + 1][0], s[j * 2 + 1][1]),
-                             pair(s[j * 2 + 1][2], s[j * 2 + 1][3])};
+                             pair(s[j * 2 + 1][0], s[j * 2 + 1][1]), pair(s[j * 2 + 1][2], s[j * 2 + 1][3])};
 #pragma unroll
       for (int c = 0; c < kDim / 16; ++c) {
         uint32_t b[4];

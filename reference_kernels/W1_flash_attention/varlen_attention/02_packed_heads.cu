@@ -1,8 +1,9 @@
 // Rung 2: heads that share keys fill a tile of rows together; TMA and WGMMA.
 //
-// Changed     a tile has 128 rows: tokens times the heads of a pack, which share keys and values. A box of TMA
-//             is that many heads of that many tokens. A producer fetches, two groups of four warps multiply
-//             by WGMMA and take turns. Blocks look for their tile: the grid has hardly more than there are.
+// Changed     a tile has 128 rows: tokens times the heads of a pack, which share keys and values. A box of
+//             TMA is that many heads of that many tokens. A producer fetches, two groups of four warps
+//             multiply by WGMMA and take turns. Blocks look for their tile: the grid has hardly more than
+//             there are.
 // Why         rung 1 loads the same keys for every head of a group, and multiplies by Ampere's instruction.
 //             A short sequence fills a tile of 64 rows only with one token after the other.
 // Prediction  2x rung 1: as causal_attention's rung 6 to its rung 4.
@@ -87,10 +88,10 @@ __device__ void wait_for_products() {
 #define LIST32                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST64                                                                             \
-  LIST32                                                                                   \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LIST64                                                                         \
+  LIST32                                                                               \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 /// Scores: 64 rows x 128 keys, 16 deep; queries and keys lie in shared memory, both along the depth.
 __device__ void multiply_scores(float (&d)[64], uint64_t q, uint64_t k, bool add) {
@@ -186,8 +187,8 @@ __device__ Tile find(const int* offsets, int segments, int tokens) {
   return {0, 0, 0, 0};
 }
 
-/// A warp's 16 rows of results go through its own part of shared memory, so that it writes 16 bytes a lane. Rows
-/// past the sequence's end are not written: they are the next one's.
+/// A warp's 16 rows of results go through its own part of shared memory, so that it writes 16 bytes a lane.
+/// Rows past the sequence's end are not written: they are the next one's.
 template <class P>
 __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)[2], uint8_t* results,
                               const Tile& tile, int consumer, int shift, int hq, __nv_bfloat16* out) {
@@ -210,8 +211,8 @@ __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)
   constexpr int kPieces = P::kDim / 8;
 #pragma unroll
   for (int i = lane; i < 16 * kPieces; i += 32) {
-    const int row = warp * 16 + i / kPieces, position = tile.first + (consumer * 64 + row >> shift);
-    const int head = (tile.pack << shift) + (row & (1 << shift) - 1);
+    const int row = warp * 16 + i / kPieces, position = tile.first + ((consumer * 64 + row) >> shift);
+    const int head = (tile.pack << shift) + (row & ((1 << shift) - 1));
     if (position < tile.length)
       *reinterpret_cast<uint4*>(out + (static_cast<int64_t>(tile.start + position) * hq + head) * P::kDim +
                                 i % kPieces * 8) = *reinterpret_cast<const uint4*>(place(row, i % kPieces));
@@ -274,7 +275,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   const int consumer = group - 1, me = threadIdx.x % 128;
   uint8_t* const mine = queries + consumer * P::kPanels * P::kBox;
   const int row = consumer * 64 + me / 32 * 16 + me % 32 / 4;  // of the tile's 128, and the one 8 below
-  const int query[2] = {tile.first + (row >> shift), tile.first + (row + 8 >> shift)};
+  const int query[2] = {tile.first + (row >> shift), tile.first + ((row + 8) >> shift)};
   const auto my_turn = [&] { asm volatile("bar.sync %0, 256;" ::"r"(2 + consumer) : "memory"); };
   const auto your_turn = [&] { asm volatile("bar.arrive %0, 256;" ::"r"(3 - consumer) : "memory"); };
   if (consumer == 1) your_turn();  // the first group begins
@@ -335,8 +336,8 @@ CUtensorMap map_of(const __nv_bfloat16* tensor, int64_t total, int64_t heads, in
   const cuuint32_t step[] = {1, 1, 1};
   CUtensorMap map;
   if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<__nv_bfloat16*>(tensor), size, pitch, box,
-             step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+             step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
     throw std::runtime_error("cuTensorMapEncodeTiled refuses the tensor");
   return map;
 }
@@ -348,11 +349,12 @@ void start(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* 
   while (shift < 6 && hq / hk % (2 << shift) == 0) ++shift;
   const int64_t packs = hq >> shift, tiles = total / (P::kRows >> shift) + segments;  // of one pack, at most
   cudaFuncSetAttribute(attention<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kShared);
-  attention<P><<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(packs)), P::kThreads, P::kShared,
-                 stream>>>(
-      map_of(q, total, hq, P::kDim, 1 << shift, 64 >> shift), map_of(k, total, hk, P::kDim, 1, P::kKeys),
-      map_of(v, total, hk, P::kDim, 1, P::kKeys), offsets, o, static_cast<int>(segments), static_cast<int>(hq),
-      static_cast<int>(hk), shift, static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(P::kDim))));
+  attention<P>
+      <<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(packs)), P::kThreads, P::kShared, stream>>>(
+          map_of(q, total, hq, P::kDim, 1 << shift, 64 >> shift), map_of(k, total, hk, P::kDim, 1, P::kKeys),
+          map_of(v, total, hk, P::kDim, 1, P::kKeys), offsets, o, static_cast<int>(segments),
+          static_cast<int>(hq), static_cast<int>(hk), shift,
+          static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(P::kDim))));
 }
 
 extern "C" void launch(const __nv_bfloat16* q /*[total,hq,d]*/, const __nv_bfloat16* k /*[total,hk,d]*/,

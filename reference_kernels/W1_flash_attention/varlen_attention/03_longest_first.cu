@@ -1,8 +1,8 @@
 // Rung 3: the longest rows first, and the pipeline runs on from tile to tile.
 //
-// Changed     blocks stay. A producer warp draws numbers from a counter and walks with a cursor over the tiles
-//             in the order of their lengths: last rows of all segments first. Scores of the next step start
-//             before this softmax, across the borders of tiles, too; queries have two places.
+// Changed     blocks stay. A producer warp draws numbers from a counter and walks with a cursor over the
+//             tiles in the order of their lengths: last rows of all segments first. Scores of the next step
+//             start before this softmax, across the borders of tiles, too; queries have two places.
 // Why         segments differ, and causal rows differ: in rung 2 some multiprocessors end long before others,
 //             and each block waits for its first keys and its last store.
 // Prediction  1.5x rung 2, near FlashAttention-3.
@@ -11,7 +11,7 @@
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 rows: as many positions times as many
 //             heads of a group as its size has factors of two.
 // Resources   232 registers per consumer, 40 a producer; up to 225 KB of shared memory; 4 bytes of workspace.
-// Cost        2 hq d FLOPs for each query and key that it sees, twice; masked parts of diagonal tiles besides.
+// Cost        4 hq d FLOPs for each query and key that it sees; masked parts of diagonal tiles besides.
 // Divides     d is 64 or 128 and hk divides hq (the problem says so); lengths anything, also 0.
 // Source      packed heads and tile shapes: FlashAttention-3, J. Shah et al. (2024). Needs sm_90a.
 #include <cuda.h>
@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 template <int kDepth, int kSlots>
 struct Plan {
@@ -88,10 +89,10 @@ __device__ void wait_for_products() {
 #define LIST32                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST64                                                                             \
-  LIST32                                                                                   \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LIST64                                                                         \
+  LIST32                                                                               \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 /// Scores: 64 rows x 128 keys, 16 deep; queries and keys lie in shared memory, both along the depth.
 __device__ void multiply_scores(float (&d)[64], uint64_t q, uint64_t k, bool add) {
@@ -176,8 +177,9 @@ __device__ void to_weights(uint32_t (&p)[kScores / 2], const float (&s)[kScores]
   for (int j = 0; j < kScores / 2; ++j) p[j] = pair(s[j * 2], s[j * 2 + 1]);
 }
 
-/// All tiles in an order that every block knows: some packs of heads after others; within them the rows at the
-/// ends of long segments first. Draws grow, so the cursor only moves on. All lanes of a warp call it together.
+/// All tiles in an order that every block knows: some packs of heads after others; within them the rows at
+/// the ends of long segments first. Draws grow, so the cursor only moves on. All lanes of a warp call it
+/// together.
 struct Cursor {
   const int* offsets;
   int segments, positions, packs, at_once;  // positions of a tile; packs of heads, and how many at a time
@@ -270,8 +272,8 @@ struct Places {
   __device__ uint8_t* v_tile(int stage) const { return k_tile(stage) + P::kBytesK; }
 };
 
-/// A warp's 16 rows of results go through its own part of shared memory, so that it writes 16 bytes a lane. Rows
-/// past the segment's end are not written: they are the next segment's.
+/// A warp's 16 rows of results go through its own part of shared memory, so that it writes 16 bytes a lane.
+/// Rows past the segment's end are not written: they are the next segment's.
 template <class P>
 __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)[2], uint8_t* results,
                               const Tile& tile, int consumer, int shift, int hq, __nv_bfloat16* out) {
@@ -295,8 +297,8 @@ __device__ void write_results(const float (&o)[P::kDim / 2], const float (&sums)
   constexpr int kPieces = P::kDim / 8;
 #pragma unroll
   for (int i = lane; i < 16 * kPieces; i += 32) {
-    const int row = warp * 16 + i / kPieces, position = tile.first + (consumer * 64 + row >> shift);
-    const int head = (tile.pack << shift) + (row & (1 << shift) - 1);
+    const int row = warp * 16 + i / kPieces, position = tile.first + ((consumer * 64 + row) >> shift);
+    const int head = (tile.pack << shift) + (row & ((1 << shift) - 1));
     if (position < tile.length)
       *reinterpret_cast<uint4*>(out + (static_cast<int64_t>(tile.start + position) * hq + head) * P::kDim +
                                 i % kPieces * 8) = *reinterpret_cast<const uint4*>(place(row, i % kPieces));
@@ -314,7 +316,13 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   __shared__ uint64_t full_q[P::kStagesQ], empty_q[P::kStagesQ], full_k[P::kStages], empty_k[P::kStages],
       full_v[P::kStages], empty_v[P::kStages];
   const Places<P> at{shared + (1024 - address(shared) % 1024) % 1024,
-                     current, full_q, empty_q, full_k, empty_k, full_v, empty_v};
+                     current,
+                     full_q,
+                     empty_q,
+                     full_k,
+                     empty_k,
+                     full_v,
+                     empty_v};
   if (threadIdx.x == 0) {
     for (int i = 0; i < P::kStagesQ; ++i) init(full_q + i, 1), init(empty_q + i, 4 * P::kConsumers);
     for (int i = 0; i < P::kStages; ++i) {
@@ -377,7 +385,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   };
   const auto mask_scores = [&] {
     if ((j + 1) * P::kKeys <= tile.first + (consumer * 64 >> shift) + 1) return;  // before all queries
-    const int query[2] = {tile.first + (row >> shift), tile.first + (row + 8 >> shift)};
+    const int query[2] = {tile.first + (row >> shift), tile.first + ((row + 8) >> shift)};
     mask(s, j * P::kKeys, query);
   };
   /// The keys have been used, and after a tile's last step its queries.
@@ -390,7 +398,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
 
   Softmax<P::kKeys / 2> softmax;
   float shrink[2];
-  bool begun = false, more = next_tile();
+  bool begun = false;
+  const bool more = next_tile();
   if (more) {
     wait(full_k + stage, phase);
     my_turn();
@@ -402,17 +411,19 @@ __global__ void __launch_bounds__(P::kThreads, 1)
     softmax.take(s, factor, shrink);
     to_weights(p, s);
   }
-  while (more) {
+  /// One step of the pipeline: the next scores start before this step's values. In a tile's last step they
+  /// are the next tile's.
+  const auto advance = [&](auto is_last) {
+    constexpr bool kLast = decltype(is_last)::value;
     const int before = stage, phase_before = phase;
     const Tile tile_before = tile;
-    const bool last = j-- == 0;
-    if (last) more = next_tile();
-    if (!more) {
-      wait(full_v + before, phase_before);
-      ask_for_values(before, begun);
-      wait_for_products<0>();
-      write_results<P>(o, softmax.sum, results, tile_before, consumer, shift, hq, out);
-      break;
+    if (kLast) {
+      if (!next_tile()) {
+        tile = tile_before;
+        return false;
+      }
+    } else {
+      --j;
     }
     if (++stage == P::kStages) stage = 0, phase ^= 1;
     wait(full_k + stage, phase);
@@ -421,22 +432,32 @@ __global__ void __launch_bounds__(P::kThreads, 1)
     wait(full_v + before, phase_before);
     ask_for_values(before, begun);
     your_turn();
-    begun = !last;
+    begun = !kLast;
     wait_for_products<1>();
     mask_scores();
     release();
     const float sums[2] = {softmax.sum[0], softmax.sum[1]};
-    if (last) softmax = {};
+    if (kLast) softmax = {};
     softmax.take(s, factor, shrink);
     wait_for_products<0>();
     if (me == 0) arrive(empty_v + before);
-    if (last) {
+    if (kLast) {
       write_results<P>(o, sums, results, tile_before, consumer, shift, hq, out);
     } else {
 #pragma unroll
       for (int i = 0; i < kDim / 2; ++i) o[i] *= shrink[i / 2 % 2];
     }
     to_weights(p, s);
+    return true;
+  };
+  if (more) {
+    do {
+      while (j > 0) advance(std::false_type());
+    } while (advance(std::true_type()));
+    wait(full_v + stage, phase);
+    ask_for_values(stage, begun);
+    wait_for_products<0>();
+    write_results<P>(o, softmax.sum, results, tile, consumer, shift, hq, out);
   }
   if (consumer == 0) my_turn();  // takes the other group's last arrival
 }
@@ -459,8 +480,8 @@ CUtensorMap map_of(const __nv_bfloat16* tensor, int64_t total, int64_t heads, in
   const cuuint32_t step[] = {1, 1, 1};
   CUtensorMap map;
   if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<__nv_bfloat16*>(tensor), size, pitch, box,
-             step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+             step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
     throw std::runtime_error("cuTensorMapEncodeTiled refuses the tensor");
   return map;
 }
@@ -483,8 +504,8 @@ void start(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* 
   attention<P><<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), P::kThreads,
                  P::kShared, stream>>>(
       map_of(q, total, hq, P::kDim, 1 << shift, 64 >> shift), map_of(k, total, hk, P::kDim, 1, P::kKeys),
-      map_of(v, total, hk, P::kDim, 1, P::kKeys), offsets, o, static_cast<int>(segments), static_cast<int>(hq),
-      static_cast<int>(hk), shift, static_cast<int>(at_once),
+      map_of(v, total, hk, P::kDim, 1, P::kKeys), offsets, o, static_cast<int>(segments),
+      static_cast<int>(hq), static_cast<int>(hk), shift, static_cast<int>(at_once),
       static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(P::kDim))), next);
 }
 
@@ -497,7 +518,8 @@ extern "C" void launch(const __nv_bfloat16* q /*[total,hq,d]*/, const __nv_bfloa
                        const __nv_bfloat16* v /*[total,hk,d]*/, const int32_t* cu_seqlens /*[segments + 1]*/,
                        __nv_bfloat16* o /*[total,hq,d]*/, int64_t total, int64_t hq, int64_t d, int64_t hk,
                        int64_t segments, void* workspace, cudaStream_t stream) {
-  int* const next = static_cast<int*>(workspace);  // the first tile that no block has taken, less one per block
-  const auto run = d == 64 ? start<Plan<64, 2>> : start<Plan<128, 2>>;
+  int* const next =
+      static_cast<int*>(workspace);  // the first tile that no block has taken, less one per block
+  const auto run = d == 64 ? start<Plan<64, 4>> : start<Plan<128, 2>>;
   run(q, k, v, cu_seqlens, o, total, hq, hk, segments, next, stream);
 }
