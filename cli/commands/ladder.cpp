@@ -100,8 +100,8 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
                    "all ladders of a course session: L4; rungs of later sessions are left out")
       ->excludes(problem);
   command->add_option("--only", r.only, "only these rungs: 03 05, or a .cu file of yours");
-  auto* size = command->add_option(
-      "--size", r.size, "the measured size: rows=8192,cols=8192 (default: the problem's)");
+  auto* size = command->add_option("--size", r.size,
+                                   "the measured size: rows=8192,cols=8192 (default: the problem's)");
   command
       ->add_flag("--published", r.published,
                  "at every size under `published` of the problem, and the geometric mean over them")

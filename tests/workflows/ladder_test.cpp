@@ -1,8 +1,7 @@
 // Recorded ladders as a user asks for them.
-#include "harness/workflows/ladder_run.h"
-
 #include <algorithm>
 
+#include "harness/workflows/ladder_run.h"
 #include "tests/workflows/fixture.h"
 
 namespace capstone::workflows::test {

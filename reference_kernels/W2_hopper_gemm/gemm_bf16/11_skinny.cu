@@ -117,6 +117,7 @@ __device__ uint64_t matrix(const void* start, int leading, int stride) {
 MULTIPLY(16, R8, 8, 9, 10, "1, 0", D8(0))
 MULTIPLY(64, R32, 32, 33, 34, "0, 1", D32(0))
 MULTIPLY(128, R64, 64, 65, 66, "0, 1", D32(0), D32(32))
+MULTIPLY(192, R96, 96, 97, 98, "0, 1", D32(0), D32(32), D32(64))
 MULTIPLY(256, R128, 128, 129, 130, "0, 1", D32(0), D32(32), D32(64), D32(96))
 
 __device__ void begin_multiplying() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -150,7 +151,8 @@ struct Tile {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kAbove = kAbove_, kAside = kAside_, kSplit = kSplit_;
   static constexpr int kConsumers = kRows / 64, kThreads = 128 * (1 + kConsumers), kCluster = kAbove * kAside * kSplit;
   static constexpr int kBytesA = kRows / 64 * kBox, kBytesB = kColumns / 64 * kBox;
-  static constexpr int kOutBoxes = 2;  // a consumer's, on their way to C
+  static constexpr int kPieces = kColumns / kSplit / 64;  // of 64 columns, of the results
+  static constexpr int kOutBoxes = kPieces % 2 ? kPieces : 2;        // a consumer's, on their way to C, in turns
   static constexpr int kOut = kConsumers * kOutBoxes * kBox;
   static constexpr int kFit = (kSharedLimit - 1024 - kOut - 256) / (kBytesA + kBytesB), kStages = kFit < kMostStages ? kFit : kMostStages;
   static constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kOut + 1024;
@@ -440,31 +442,47 @@ void run(const Arguments& x) {
 }
 /// An entry of the table.
 struct Entry {
-  int64_t rows, columns, above, aside, split;
+  int64_t rows, columns, above, aside, split, clusters;  // clusters: that run at once
   void (*run)(const Arguments&);
 
-  /// [clocks] a guess, good enough to compare entries. Tensor cores do 2048 products a clock, 48 bytes a clock
-  /// come from L2; a wave begins and ends in some 2000.
+  /// [clocks] a guess, good enough to compare entries; its numbers come from measured times. Tensor cores do
+  /// 2048 products a clock. A KB that enters shared memory costs 10 clocks, and 8 more where L2 is read for it;
+  /// a wave begins and ends in 2000, clusters in 1500 more, sums of others in 6000.
   int64_t clocks(const Arguments& x) const {
-    const int64_t clusters = x.multiprocessors / (above * aside * split);
-    if (clusters == 0) return INT64_MAX;
     const int64_t tiles = ceil_div(x.m, rows * above) * ceil_div(x.n, columns * aside), waves = ceil_div(tiles, clusters);
-    const int64_t multiply = rows * columns / 32, load = (rows + columns) * kDepth * 2 / 48;  // a step
-    return waves * (ceil_div(ceil_div(x.k, kDepth), split) * (multiply > load ? multiply : load) + 2000 + (split > 1 ? 2500 : 0));
+    const int64_t multiply = rows * columns / 32;  // a step
+    const int64_t load = (10 * (rows + columns) + 8 * (rows / aside + columns / above)) * kDepth * 2 / 1024;
+    return waves * (ceil_div(ceil_div(x.k, kDepth), split) * (multiply > load ? multiply : load) + 2000 + (split > 1 ? 6000 : 0)) +
+           (above * aside * split > 1 ? 1500 : 0);
   }
 };
+/// A GPU has groups of multiprocessors, and a cluster lies within one: so the driver knows how many fit.
+template <class T>
+int64_t clusters_at_once(int multiprocessors) {
+  cudaFuncSetAttribute(gemm<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, T::kSharedBytes);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = T::kCluster, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(T::kCluster)), config.blockDim = dim3(T::kThreads);
+  config.dynamicSmemBytes = T::kSharedBytes, config.attrs = &cluster, config.numAttrs = 1;
+  int clusters = 0;
+  if (T::kCluster > 1 && cudaOccupancyMaxActiveClusters(&clusters, gemm<T>, &config) == cudaSuccess && clusters > 0) return clusters;
+  return multiprocessors / T::kCluster > 0 ? multiprocessors / T::kCluster : 1;
+}
 template <int kRows, int kColumns, int kAbove, int kAside, int kSplit>
-Entry entry() {
-  return {kRows, kColumns, kAbove, kAside, kSplit, run<Tile<kRows, kColumns, kAbove, kAside, kSplit>>};
+Entry entry(int multiprocessors) {
+  using T = Tile<kRows, kColumns, kAbove, kAside, kSplit>;
+  return {kRows, kColumns, kAbove, kAside, kSplit, clusters_at_once<T>(multiprocessors), run<T>};
 }
 /// Of equal ones the first.
 void run_best(const Arguments& x) {
   static const Entry table[] = {
-      entry<128, 256, 2, 1, 1>(), entry<128, 256, 1, 1, 1>(), entry<128, 128, 1, 1, 1>(),
-      entry<64, 256, 1, 1, 1>(), entry<64, 128, 1, 2, 1>(), entry<64, 128, 1, 1, 1>(),
-      entry<128, 64, 1, 1, 1>(), entry<64, 64, 1, 1, 1>(), entry<128, 256, 1, 1, 2>(),
-      entry<128, 256, 1, 1, 4>(), entry<128, 128, 1, 1, 2>(), entry<64, 256, 1, 1, 4>(),
-      entry<64, 128, 1, 1, 2>()};
+      entry<128, 256, 1, 1, 1>(x.multiprocessors), entry<128, 256, 2, 1, 1>(x.multiprocessors), entry<128, 192, 2, 1, 1>(x.multiprocessors),
+      entry<128, 128, 1, 1, 1>(x.multiprocessors), entry<128, 128, 2, 1, 1>(x.multiprocessors), entry<64, 256, 1, 1, 1>(x.multiprocessors),
+      entry<64, 128, 1, 1, 1>(x.multiprocessors), entry<64, 128, 2, 1, 1>(x.multiprocessors), entry<128, 64, 1, 1, 1>(x.multiprocessors),
+      entry<64, 64, 1, 1, 1>(x.multiprocessors), entry<128, 256, 1, 1, 2>(x.multiprocessors), entry<128, 256, 1, 1, 4>(x.multiprocessors),
+      entry<128, 128, 1, 1, 2>(x.multiprocessors)};
   const Entry* best = table;
   for (const Entry& each : table)
     if (each.clocks(x) < best->clocks(x)) best = &each;
@@ -497,10 +515,11 @@ void run_best_skinny(const Arguments& x) {
   auto best = kWidths[0];
   int best_splits = 1;
   int64_t least = INT64_MAX;
-  for (const auto& each : kWidths)
-    for (const int splits : {1, 2, 4}) {
+  for (const int splits : {2, 4, 1})
+    for (const auto& each : kWidths) {
       const int64_t clusters = x.multiprocessors / splits > 0 ? x.multiprocessors / splits : 1;
-      const int64_t work = ceil_div(ceil_div(x.n, each.wide * 64), clusters) * each.wide * 64 / splits;  // columns, of all k
+      // Columns of a block, of all k, and the price of a wave in columns.
+      const int64_t work = ceil_div(ceil_div(x.n, each.wide * 64), clusters) * (each.wide * 64 / splits + 8);
       if (work < least) least = work, best = each, best_splits = splits;
     }
   best.run(x, best_splits);
