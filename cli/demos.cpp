@@ -8,7 +8,9 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/serving_demo.h"
 #include "cli/show.h"
+#include "cli/warmup_demo.h"
 #include "harness/analysis/explain/explain.h"
 #include "harness/analysis/ladder/ladder.h"
 #include "harness/base/text.h"
@@ -100,7 +102,7 @@ std::string as_recorded(const Ladder& ladder) {
 }
 
 const Sizes kMountainSizes{{"m", 4096}, {"k", 4096}, {"n", 4096}};
-const Sizes kWarmupSizes{{"n", 1 << 21}};
+const Sizes kCacheSizes{{"n", 1 << 21}};
 
 std::string mountain_text(const Ladder& ladder, const std::string& where) {
   const double naive = ladder.steps.front().ms.point, times = naive / ladder.library_ms;
@@ -204,28 +206,28 @@ Result<void> mountain(const Context& context) {
 // L2
 // -----------------------------------------------------------------------------------------------------------
 
-std::string warmup_text(const LadderStep& step) {
+std::string cache_text(const LadderStep& step) {
   return fmt::format(
       "  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, with the "
       "same kernel",
       format_time_ms(step.ms.point), format_time_ms(step.warm_ms), step.ms.point / step.warm_ms);
 }
 
-Result<void> warmup(const Context& context) {
+Result<void> cold_cache(const Context& context) {
   tell(context, "z = x + y over 2 million floats (25 MB)");
   if (!has_gpu(context)) {
     cannot_show(context, "a kernel cold and warm");
     tell(context,
          "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A "
          "benchmark that repeats itself times the first.");
-    if (const auto there = recorded(context.resources, "vector_add", kWarmupSizes))
-      tell(context, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
+    if (const auto there = recorded(context.resources, "vector_add", kCacheSizes))
+      tell(context, as_recorded(*there) + ":\n" + cache_text(there->steps.front()));
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(context, "vector_add", {"01_"}, kWarmupSizes));
+  CAPSTONE_TRY(const Ladder ladder, timed(context, "vector_add", {"01_"}, kCacheSizes));
   const LadderStep& step = ladder.steps.front();
   if (!step.timed()) return fail("the kernel got no time: " + step.trouble);
-  tell(context, "on " + ladder.device + ":\n" + warmup_text(step));
+  tell(context, "on " + ladder.device + ":\n" + cache_text(step));
   return {};
 }
 
@@ -409,32 +411,44 @@ Result<void> flash_traffic(const Context& context) {
   return {};
 }
 
+// For demos that take nothing from the user.
+template <Result<void> (*plain)(const Context&)>
+Result<void> alone(const Context& context, const DemoInputs& inputs) {
+  if (!inputs.kernel.empty()) return fail("this demo takes no --kernel", {}, "capstone demo serving does");
+  if (!inputs.record.empty()) return fail("this demo records nothing", {}, "capstone demo serving does");
+  return plain(context);
+}
+
 }  // namespace
 
 const std::vector<Demo>& demos() {
   static const std::vector<Demo> all{
       {"receipt", "L1", "a 2 × 2 matrix product by hand",
-       "Everything in this course is this, done a hundred billion times.", receipt},
+       "Everything in this course is this, done a hundred billion times.", alone<receipt>},
       {"cpu-vs-gpu", "L1", "the same three loops on a core and on a GPU",
-       "Nothing is clever yet. There are only more hands.", cpu_vs_gpu},
+       "Nothing is clever yet. There are only more hands.", alone<cpu_vs_gpu>},
       {"mountain", "L1", "naive matmul and the library, back to back",
-       "That gap is the mountain. We climb it until lecture 6.", mountain},
-      {"warmup", "L2", "one kernel, cold and warm", "If you time it twice, you time two different things.",
-       warmup},
+       "That gap is the mountain. We climb it until lecture 6.", alone<mountain>},
+      {"warmup", "L2", "the first launches of a process, one by one",
+       "The first time is a time of the machine. The kernel comes later.", warmup_demo},
+      {"cold-cache", "L2", "one kernel with cold and with warm caches",
+       "If you time it twice, you time two different things.", alone<cold_cache>},
       {"off-by-one", "L2", "a wrong index, and gate one catching it",
-       "A GPU does not tell you that you are wrong. It gives you a number.", off_by_one},
+       "A GPU does not tell you that you are wrong. It gives you a number.", alone<off_by_one>},
       {"two-gates", "L2", "fast and wrong, slow and right",
-       "First right, then fast. In this order, or not at all.", two_gates},
+       "First right, then fast. In this order, or not at all.", alone<two_gates>},
       {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x",
-       "The memory moves whole sectors. Ask for neighbours.", coalescing},
+       "The memory moves whole sectors. Ask for neighbours.", alone<coalescing>},
       {"bank-conflict", "L3", "tile[32][32] and tile[32][33]",
-       "One character. Thirty-two banks, and everybody wanted the same one.", bank_conflict},
+       "One character. Thirty-two banks, and everybody wanted the same one.", alone<bank_conflict>},
       {"roofline", "L7", "where the course's problems stand under the roof",
-       "Before you make it faster, ask which roof you are under.", roofline_demo},
+       "Before you make it faster, ask which roof you are under.", alone<roofline_demo>},
       {"online-softmax", "L8", "tiles [1, 3] and [2, 5]: running largest and sum",
-       "You can change your mind about the largest, if you mend the sum.", online_softmax},
+       "You can change your mind about the largest, if you mend the sum.", alone<online_softmax>},
       {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096",
-       "It does more arithmetic, and it is faster: it was never about the arithmetic.", flash_traffic}};
+       "It does more arithmetic, and it is faster: it was never about the arithmetic.", alone<flash_traffic>},
+      {"serving", "W4", "static and continuous batching in a small server, with your attention kernel",
+       "A batch that waits for its slowest request wastes every other place.", serving_demo}};
   return all;
 }
 

@@ -1,17 +1,24 @@
 #pragma once
 // The course's live demos: ten to sixty seconds each.
+#include <string>
 #include <vector>
 
 #include "cli/context.h"
 
 namespace capstone::cli {
 
+/// What a user may give a demo.
+struct DemoInputs {
+  std::string kernel;  ///< "attention=human/kernel.cu": in place of the demo's own
+  std::string record;  ///< the file for what was measured
+};
+
 struct Demo {
   const char* name;     ///< "bank-conflict"
   const char* session;  ///< "L3"
   const char* what;     ///< one line for the list
   const char* line;     ///< to say at the board
-  Result<void> (*run)(const Context& context);
+  Result<void> (*run)(const Context& context, const DemoInputs& inputs);
 };
 const std::vector<Demo>& demos();
 

@@ -27,6 +27,8 @@ std::string news_of(const LadderStep& s) {
   return s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble;
 }
 
+bool has_moved_at_measured(const LadderStep& s) { return s.counts && s.counts->at_measured > 0; }
+
 // Everything about a rung on one line, or, where a terminal is too narrow for that, what is new on a second.
 std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int axis_cells) {
   const bool timed =
@@ -51,7 +53,9 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
     if (axis_cells > 0) header.emplace_back();
   }
   const std::size_t times_cells = header.size() - before;
+  const bool grown = std::any_of(ladder.steps.begin(), ladder.steps.end(), has_moved_at_measured);
   if (counted) header.insert(header.end(), {"sectors", "wavefronts", "moved"});
+  if (grown) header.emplace_back("at full size");
   if (whole) header.emplace_back("what is new");
   Table table(header);
   const Span span(ladder);
@@ -76,6 +80,7 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
                              times(s.counts->moved_over_compulsory)});
     else if (counted)
       row.insert(row.end(), 3, "-");
+    if (grown) row.push_back(has_moved_at_measured(s) ? times(s.counts->at_measured) : "-");
     if (whole) row.push_back(news_of(s));
     table.row(std::move(row));
   }
@@ -129,14 +134,28 @@ std::string ladder_origin(const Ladder& ladder) {
   return text;
 }
 
+std::string over_sizes_text(const std::vector<Ladder>& ladders, const Terminal& t) {
+  const auto means = over_sizes(ladders);
+  if (means.empty()) return {};
+  Table table({"problem", "rung", "sizes", "of the library"});
+  for (const OverSizes& mean : means)
+    table.row({mean.problem, mean.rung, std::to_string(mean.sizes), percent(100 * mean.of_library)});
+  return t.paint(Tone::kBold, "Geometric mean over the sizes") + "\n" + table.text(t);
+}
+
 std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) {
   const auto any = [&](auto holds) { return std::any_of(ladder.steps.begin(), ladder.steps.end(), holds); };
   std::string text =
       t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_ladder_view(ladder, t);
   if (any([](const LadderStep& s) { return s.counts.has_value(); }))
-    text +=
-        "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
-                                          "shared memory and bytes moved: times the least possible"));
+    text += "\n" +
+            t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
+                                       "shared memory and bytes moved: times the least possible")) +
+            (any(has_moved_at_measured)
+                 ? "\n" + t.paint(Tone::kDim,
+                                  t.fold("at full size: bytes moved at the size above, before caches, by "
+                                         "a rule that runs at larger sizes taught and tested"))
+                 : "");
   if (any([](const LadderStep& s) { return s.timed(); }))
     text += "\n" + t.paint(Tone::kDim, "dots: the times on a logarithmic axis, the fastest on the left");
   text += "\n" + t.paint(Tone::kDim,

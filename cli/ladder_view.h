@@ -10,6 +10,9 @@ namespace capstone::cli {
 /// Heading, table and notes. @param recorded  measured elsewhere: the text says so
 std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool recorded);
 
+/// The geometric means over the sizes of the ladders, one line for each rung; empty if no rung has two.
+std::string over_sizes_text(const std::vector<Ladder>& ladders, const Terminal& terminal);
+
 inline constexpr int kAxisCells = 20;
 
 /// The time as a dot on a logarithmic axis, because naive rungs are hundreds of times slower. A bar would

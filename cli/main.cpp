@@ -38,6 +38,8 @@ namespace capstone::cli {
   COMMAND(syllabus)                \
   COMMAND(llm)                     \
   COMMAND(machine)                 \
+  COMMAND(together)                \
+  COMMAND(scorecard)               \
   COMMAND(report)                  \
   COMMAND(open)                    \
   COMMAND(check)                   \

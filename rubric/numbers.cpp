@@ -105,7 +105,7 @@ std::string bottleneck_when(const Prediction& p) {
 }  // namespace
 
 LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
-  for (const char* candidate : {"human", "llm"}) {
+  for (const char* candidate : kCandidates) {
     for (const Measurement* m : ledger.versions(candidate)) {
       add_version(m->version, *m, ledger);
       versions_[m->version] = m;
@@ -210,7 +210,7 @@ void LedgerNumbers::add_ratio(const Measurement& a, const Measurement& b) {
 }
 
 void LedgerNumbers::add_ratios(const LedgerView& ledger) {
-  for (const std::vector<Measurement>* list : {&ledger.human, &ledger.llm})
+  for (const std::vector<Measurement>* list : {&ledger.human, &ledger.llm, &ledger.together})
     for (const Measurement& m : *list) {
       if (has_speedup(m))
         for (double bound : {m.measured->speedup->point, m.measured->speedup->low, m.measured->speedup->high})
@@ -220,15 +220,17 @@ void LedgerNumbers::add_ratios(const LedgerView& ledger) {
       for (const Arm& arm : m.measured->arms)
         if (auto known = ratio(&arm, own, is_emulated(m)); known && &arm != own) ratios_.push_back(*known);
     }
-  for (const char* candidate : {"human", "llm"}) {
+  for (const char* candidate : kCandidates) {
     std::vector<const Measurement*> versions = ledger.versions(candidate);
     for (std::size_t i = 1; i < versions.size(); ++i) {
       add_ratio(*versions[i - 1], *versions[i]);
       if (i > 1) add_ratio(*versions.front(), *versions[i]);
     }
   }
-  if (ledger.best("human") != nullptr && ledger.best("llm") != nullptr)
-    add_ratio(*ledger.best("human"), *ledger.best("llm"));
+  for (std::size_t i = 0; i < kCandidates.size(); ++i)
+    for (std::size_t j = i + 1; j < kCandidates.size(); ++j)
+      if (ledger.best(kCandidates[i]) != nullptr && ledger.best(kCandidates[j]) != nullptr)
+        add_ratio(*ledger.best(kCandidates[i]), *ledger.best(kCandidates[j]));
 }
 
 bool LedgerNumbers::Known::agrees(double claim, double relative) const {

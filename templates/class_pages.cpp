@@ -142,6 +142,7 @@ Result<std::string> present_page(const std::vector<GradebookRow>& rows,
       slide->AddSectionDictionary("DEVICE")->SetValue("NAME", human->device);
     fill_side(*slide, "human", "By hand", summary.of("human"));
     fill_side(*slide, "llm", "The model", summary.of("llm"));
+    if (const Outcome* both = summary.of("together")) fill_side(*slide, "together", "Together", both);
     slide->SetValue("ASK", ask(summary));
   }
   return pages.expand("present.tpl", dict);

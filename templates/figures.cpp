@@ -11,6 +11,7 @@
 #include "harness/model/sizes_text.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/reply/prompt.h"
+#include "harness/project/together.h"
 #include "harness/project/version_source.h"
 #include "rubric/numbers.h"
 #include "templates/counts.h"
@@ -20,18 +21,20 @@ namespace capstone {
 
 std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
   std::vector<LedgerEntry> entries;
-  std::size_t human = 0, llm = 0;
+  std::map<const std::vector<Measurement>*, std::size_t> next;
   for (const Record& r : ledger.records) {
     if (r.kind != "measurement") continue;
     const auto candidate = r.body.find("candidate");
-    const bool by_model = candidate != r.body.end() && *candidate == Json("llm");
-    std::size_t& at = by_model ? llm : human;
-    const std::vector<Measurement>& list = by_model ? ledger.llm : ledger.human;
+    const bool named = candidate != r.body.end() && candidate->is_string();
+    const std::vector<Measurement>& list = ledger.of(named ? candidate->get<std::string>() : std::string());
+    std::size_t& at = next[&list];
     if (at < list.size()) entries.push_back({&list[at++], r.seq, r.time});
   }
   // A view without records (made by tests or tools) still shows all measurements.
-  for (; human < ledger.human.size(); ++human) entries.push_back({&ledger.human[human], 0, {}});
-  for (; llm < ledger.llm.size(); ++llm) entries.push_back({&ledger.llm[llm], 0, {}});
+  for (const char* candidate : kCandidates) {
+    const std::vector<Measurement>& list = ledger.of(candidate);
+    for (std::size_t at = next[&list]; at < list.size(); ++at) entries.push_back({&list[at], 0, {}});
+  }
   return entries;
 }
 
@@ -425,7 +428,7 @@ class Maker {
     table.columns = {{"Record"}, {"Version"}, {"Time (UTC)"}, {"Verdict"}, {"What went wrong", false, true}};
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
-      if (m.candidate == "llm" || m.gate_one == GateOne::kPassed) continue;
+      if (m.candidate == "llm" || m.candidate == "together" || m.gate_one == GateOne::kPassed) continue;
       table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version),
                             muted(when(e)), gate_one_cell(m), cell(failure_line(m))});
     }
@@ -637,11 +640,14 @@ class Maker {
     }
     if (human != nullptr) candidate_row(table, *human, "by hand");
     for (const Measurement* m : ledger_.versions("llm")) candidate_row(table, *m, model_of(m->version));
+    const Measurement* both = ledger_.best("together");
+    if (both != nullptr) candidate_row(table, *both, "student, model and profiler together");
     if (table.rows.empty()) return {NoteBlock{"Neither candidate has a correct kernel yet.", Tone::kMuted}};
     drop_empty_column(table, "With a dirty cache");
     drop_empty_counts(table);
     std::vector<const Measurement*> shown = ledger_.versions("llm");
     if (human != nullptr) shown.insert(shown.begin(), human);
+    if (both != nullptr) shown.push_back(both);
     table.caption = emulated_ ? counts_caption() : peaks_text(shown);
     std::vector<Block> blocks{table};
     for (const Block& b : figure("head-to-head", emulated_ ? kNoCounts
@@ -649,7 +655,42 @@ class Maker {
                                                              "there is nothing to plot."))
       blocks.push_back(b);
     add_not_judged(blocks);
+    together(blocks);
     return blocks;
+  }
+
+  // Who changed what in the kernel that student, model and profiler made with each other.
+  void together(std::vector<Block>& blocks) const {
+    if (ledger_.together.empty()) return;
+    blocks.emplace_back(HeadingBlock{"Together: who changed what"});
+    TableBlock table;
+    table.columns = {{"Version"},
+                     {"Reason for the change", false, true},
+                     {"Gate one"},
+                     {"Lines", true},
+                     {"By hand", true},
+                     {"The model's", true},
+                     {"In both", true},
+                     {"New here", true},
+                     {"Profiler before it", false, true}};
+    for (const TogetherStep& step : together_history(project_, ledger_)) {
+      const WhoseLines& l = step.lines;
+      const auto both = [](int all, int added) { return cell(fmt::format("{} (+{})", all, added)); };
+      table.rows.push_back(
+          {cell(step.version, Tone::kPlain, true), text_or_dash(ledger_.reason("together", step.version)),
+           gate_one_cell(*step.judged),
+           step.source_there ? cell(fmt::format("{} (−{})", l.all(), step.removed)) : muted("–"),
+           both(l.human, step.added.human), both(l.model, step.added.model), both(l.both, step.added.both),
+           both(l.fresh, step.added.fresh), text_or_dash(step.profiled)});
+    }
+    const std::string from = together_begun_from(ledger_);
+    table.caption = std::string(
+                        "Lines that say something, of the whole kernel, and in brackets those added (or "
+                        "removed) since the version before. By hand: also in an earlier version of the "
+                        "human kernel; the model's: also in an earlier reply.") +
+                    (from.empty() ? "" : " It began as " + from + ".");
+    blocks.emplace_back(std::move(table));
+    add_labels(blocks, ledger_.versions("together"));
   }
 
   static void drop_empty_counts(TableBlock& table) {
@@ -698,7 +739,7 @@ class Maker {
   // The reasons why gate two has no verdict, one line for each reason.
   void add_not_judged(std::vector<Block>& blocks) const {
     std::map<std::string, std::vector<std::string>> reasons;
-    for (const char* candidate : {"human", "llm"})
+    for (const char* candidate : kCandidates)
       for (const Measurement* m : ledger_.versions(candidate))
         if (m->gate_one == GateOne::kPassed && m->gate_two == GateTwo::kNotJudged)
           reasons[m->gate_two_reason.empty() ? (is_emulated(*m) ? "not judged here (no GPU)" : "not judged")

@@ -20,11 +20,12 @@ struct Ink {
   const char* rgb;
   const char* css;
 };
-constexpr std::array<Ink, 6> kInks{{
+constexpr std::array<Ink, 7> kInks{{
     {"ink", "#111213", "var(--plot-ink)"},
     {"grid", "#212223", "var(--plot-grid)"},
     {"human", "#313233", "var(--human)"},
     {"llm", "#414243", "var(--llm)"},
+    {"together", "#717273", "var(--together)"},
     {"base", "#515253", "var(--base)"},
     {"bad", "#616263", "var(--bad)"},
 }};

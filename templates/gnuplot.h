@@ -39,7 +39,8 @@ struct Draft {
 /// A plot that `draw` draws on each canvas.
 Draft drafted(Plot plot, const std::function<void(const Canvas&, Drawing&)>& draw);
 
-/// The colour of a name ("ink", "grid", "human", "llm", "base", "bad"), as a clause of a plot command.
+/// The colour of a name ("ink", "grid", "human", "llm", "together", "base", "bad"), as a clause of a plot
+/// command.
 std::string ink(std::string_view name);
 /// The same for text.
 std::string text_ink(std::string_view name);

@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
+#include "harness/timing/statistics.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
 #include "templates/page.h"
@@ -186,6 +187,105 @@ void fill_matrix(Dictionary& dict, const GradebookPage& page) {
   }
 }
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void fill_whose(Dictionary& dict, const char* name, const std::vector<const Outcome*>& outcomes) {
+  std::vector<double> speedups;
+  int correct = 0, faster = 0;
+  for (const Outcome* o : outcomes) {
+    correct += o->correct;
+    faster += o->correct && o->gate_two == "FASTER";
+    if (o->correct && o->speedup) speedups.push_back(o->speedup->point);
+  }
+  auto* row = dict.AddSectionDictionary("WHOSE");
+  row->SetValue("NAME", name);
+  row->SetIntValue("JUDGED", static_cast<long>(outcomes.size()));
+  row->SetIntValue("CORRECT", correct);
+  row->SetIntValue("TIMED", static_cast<long>(speedups.size()));
+  row->SetIntValue("FASTER", faster);
+  row->SetValue("MEDIAN", speedups.empty() ? "–" : format_speedup(median_of(speedups)));
+}
+
+// Whether the kernel made together beats the better one of the two alone, in each submission that has one.
+struct Thesis {
+  int all = 0, wins = 0, losses = 0, open = 0, untimed = 0;
+  std::vector<double> ratios;  ///< of together to the better one alone, where both were timed
+
+  void add(const ResultSummary& s) {
+    const Outcome* both = s.of("together");
+    const Outcome* alone = nullptr;
+    ++all;
+    for (const char* candidate : {"human", "llm"})
+      if (const Outcome* o = s.of(candidate); o && o->correct)
+        if (!alone || (o->speedup && (!alone->speedup || o->speedup->point > alone->speedup->point)))
+          alone = o;
+    if (!both->correct || !alone) {
+      if (both->correct) ++wins;
+      if (alone) ++losses;
+      return;
+    }
+    if (!both->speedup || !alone->speedup || both->device != alone->device || alone->speedup->point <= 0) {
+      ++untimed;
+      return;
+    }
+    ratios.push_back(both->speedup->point / alone->speedup->point);
+    (both->speedup->low > alone->speedup->high   ? wins
+     : both->speedup->high < alone->speedup->low ? losses
+                                                 : open)++;
+  }
+
+  // Ties say nothing for either side. With few decided cases the interval of their share is wide.
+  std::string verdict() const {
+    constexpr int kFew = 6;  // even 5 of 5 would happen by chance in 6 of 100 classes
+    const int decided = wins + losses;
+    if (decided < kFew) return "That is too few to say whether the thesis held here.";
+    const Interval share = binomial_interval(wins, decided);
+    return share.low > 0.5    ? "The thesis held in this class."
+           : share.high < 0.5 ? "The thesis did not hold in this class: alone was better."
+                              : "That does not decide whether the thesis held here.";
+  }
+
+  std::string says(int submissions) const {
+    std::string text = fmt::format(
+        "{} of {} submissions {} a kernel that was made together. It beats the better one of the two alone "
+        "in {}, "
+        "loses to it in {}",
+        all, submissions, all == 1 ? "has" : "have", wins, losses);
+    if (open) text += fmt::format(", and {} {} not decided by the intervals", open, open == 1 ? "is" : "are");
+    if (untimed) text += fmt::format("; in {} there are no times of both on one GPU", untimed);
+    text += ".";
+    if (!ratios.empty()) text += fmt::format(" Median of the ratio: {}.", format_speedup(median_of(ratios)));
+    return text + " " + verdict();
+  }
+};
+
+void fill_thesis(Dictionary& dict, const GradebookPage& page) {
+  std::map<std::string, std::vector<const Outcome*>> outcomes;
+  Thesis thesis;
+  int judged = 0;
+  for (const auto& [name, summary] : page.summaries) {
+    if (summary.outcomes.empty()) continue;
+    ++judged;
+    for (const Outcome& o : summary.outcomes) outcomes[o.candidate].push_back(&o);
+    if (summary.of("together")) thesis.add(summary);
+  }
+  if (outcomes["together"].empty()) return;
+  auto* section = dict.AddSectionDictionary("THESIS");
+  section->SetValue("SAYS", thesis.says(judged));
+  section->SetValue(
+      "HOW",
+      "A case counts where the intervals of the two speedups do not touch, or where only one of the "
+      "two is correct. The thesis held, or did not, where the 95 % interval of the share of wins "
+      "excludes one half. The kernel made together earns no marks.");
+  fill_whose(*section, "Human", outcomes["human"]);
+  fill_whose(*section, "Model", outcomes["llm"]);
+  fill_whose(*section, "Together", outcomes["together"]);
+}
+
 void fill_spread_row(Dictionary& dict, const std::string& name, std::vector<double> values) {
   auto* row = dict.AddSectionDictionary("SPREAD");
   row->SetValue("NAME", name);
@@ -272,6 +372,7 @@ Result<std::string> gradebook_page(const GradebookPage& page, const std::filesys
   fill_curves(dict, page);
   fill_matrix(dict, page);
   fill_spread(dict, page);
+  fill_thesis(dict, page);
   fill_similar(dict, page);
   return pages.expand("gradebook.tpl", dict);
 }

@@ -371,19 +371,19 @@ std::optional<Draft> draft_counts(const LedgerView& ledger, int least) {
 
 struct RoofPoint {
   const Measurement* m;
-  bool human;
+  std::string_view candidate;
   double intensity, flops;
 };
 
 std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
   std::vector<RoofPoint> points;
-  for (const char* candidate : {"human", "llm"})
+  for (const char* candidate : kCandidates)
     for (const Measurement* m : ledger.versions(candidate)) {
       const Arm* arm = candidate_arm(*m);
       if (arm == nullptr || is_emulated(*m) || m->gate_one != GateOne::kPassed) continue;
       double seconds = arm->median_ms.point / 1e3, intensity = m->measured->flops / m->measured->bytes;
       if (!drawable(seconds) || !drawable(intensity)) continue;
-      points.push_back({m, candidate == std::string_view("human"), intensity, m->measured->flops / seconds});
+      points.push_back({m, candidate, intensity, m->measured->flops / seconds});
     }
   return points;
 }
@@ -392,7 +392,7 @@ std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
 // same holds for compute.
 Roof derived_roof(const LedgerView& ledger) {
   Roof roof;
-  for (const auto* list : {&ledger.human, &ledger.llm})
+  for (const auto* list : {&ledger.human, &ledger.llm, &ledger.together})
     for (const Measurement& m : *list) {
       const Arm* arm = candidate_arm(m);
       if (arm == nullptr || is_emulated(m) || !drawable(m.measured->percent_of_peak) ||
@@ -409,10 +409,10 @@ Roof derived_roof(const LedgerView& ledger) {
 // and the first of each side come first; a name that would overlap an earlier one is left to the tooltip.
 std::vector<PointLabel> roof_labels(const std::vector<RoofPoint>& points, double least) {
   std::vector<PointLabel> labels;
-  for (bool human : {true, false}) {
+  for (const std::string_view candidate : kCandidates) {
     std::vector<const RoofPoint*> order;
     for (const RoofPoint& p : points)
-      if (p.human == human) order.push_back(&p);
+      if (p.candidate == candidate) order.push_back(&p);
     if (order.empty()) continue;
     std::stable_sort(order.begin() + 1, order.end(),
                      [](const RoofPoint* a, const RoofPoint* b) { return a->flops > b->flops; });
@@ -423,7 +423,7 @@ std::vector<PointLabel> roof_labels(const std::vector<RoofPoint>& points, double
         continue;
       taken.push_back(y);
       labels.push_back({p->intensity, p->flops, safe_label(p->m->version),
-                        human ? PointLabel::Side::kRight : PointLabel::Side::kLeft});
+                        candidate == "llm" ? PointLabel::Side::kLeft : PointLabel::Side::kRight});
     }
   }
   return labels;
@@ -439,11 +439,13 @@ std::string roof_text(const Roof& roof) {
 void draw_roofline(const std::vector<RoofPoint>& points, const Roof& roof, const Canvas& canvas,
                    Drawing& drawing) {
   double x = points.front().intensity, low = 1e300, high = 0;
-  std::string human, llm, tips;
+  std::string human, llm, together, tips;
   for (const RoofPoint& p : points) {
     low = std::min(low, p.flops);
     high = std::max(high, p.flops);
-    (p.human ? human : llm) += fmt::format("{}\t{}\n", p.intensity, p.flops);
+    (p.candidate == "llm"        ? llm
+     : p.candidate == "together" ? together
+                                 : human) += fmt::format("{}\t{}\n", p.intensity, p.flops);
     tips +=
         fmt::format("{}\t{}\t{}: {}\n", p.intensity, p.flops, safe_label(p.m->version),
                     format_flops(p.flops) +
@@ -476,6 +478,9 @@ void draw_roofline(const std::vector<RoofPoint>& points, const Roof& roof, const
   if (!llm.empty())
     parts.push_back(fmt::format("{} using 1:2 with points pt 5 ps 0.9 {} title 'the model'",
                                 drawing.data(canvas, "roof_llm", llm), ink("llm")));
+  if (!together.empty())
+    parts.push_back(fmt::format("{} using 1:2 with points pt 9 ps 1.1 {} title 'together'",
+                                drawing.data(canvas, "roof_together", together), ink("together")));
   const double least = std::log10(top / bottom) * 1.15 * canvas.font / (drawing.height - 100);
   drawing.commands += "plot " + join(parts, ", ") +
                       label_clauses(canvas, drawing, "roof_labels", roof_labels(points, least)) + ", " +
@@ -556,6 +561,8 @@ std::vector<ArmRow> arm_rows(const LedgerView& ledger) {
     if (&arm != candidate_arm(*stage)) add(arm.name, "base", &arm);
   if (human != nullptr) add("by hand: " + human->version, "human", candidate_arm(*human));
   if (llm != nullptr && !is_emulated(*llm)) add("model: " + llm->version, "llm", candidate_arm(*llm));
+  if (const Measurement* both = ledger.best("together"); both != nullptr && !is_emulated(*both))
+    add("together: " + both->version, "together", candidate_arm(*both));
   return rows;
 }
 
@@ -659,6 +666,7 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger) {
       rows.push_back({m->version, judged_text(*m), color, *m->measured->speedup});
   };
   add(ledger.best("human"), "human");
+  add(ledger.best("together"), "together");
   const std::size_t fixed = rows.size();
   for (const Measurement* m : ledger.versions("llm")) add(m, "llm");
   if (rows.size() < 2) return std::nullopt;
@@ -694,6 +702,7 @@ std::optional<Draft> draft_counted_head_to_head(const LedgerView& ledger) {
                     {moved, moved, moved}});
   };
   add(ledger.best("human"), "human");
+  add(ledger.best("together"), "together");
   const std::size_t fixed = rows.size();
   for (const Measurement* m : ledger.versions("llm")) add(m, "llm");
   if (rows.empty()) return std::nullopt;
@@ -713,7 +722,7 @@ std::optional<Draft> draft_counted_head_to_head(const LedgerView& ledger) {
 }  // namespace
 
 bool only_emulated(const LedgerView& ledger) {
-  for (const auto* list : {&ledger.human, &ledger.llm})
+  for (const auto* list : {&ledger.human, &ledger.llm, &ledger.together})
     for (const Measurement& m : *list)
       if (!is_emulated(m)) return false;
   return true;

@@ -55,8 +55,7 @@ struct Card {
 // The result of one candidate in three lines.
 Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
   const Measurement* best = ledger.best(candidate);
-  bool human = std::string_view(candidate) == "human";
-  const std::vector<Measurement>& all = human ? ledger.human : ledger.llm;
+  const std::vector<Measurement>& all = ledger.of(candidate);
   Card card{candidate, who, "", ""};
   if (best == nullptr) {
     const bool none_judged =
@@ -104,8 +103,10 @@ Result<std::string> page(const ReportInput& input, const Worklog& worklog, const
   dict.SetIntValue("TIER", input.project->problem.tier);
   dict.SetValue("DEVICE", to_utf8(numbers.value("device").value_or("nothing judged yet")));
   dict.SetValueAndShowSection("TEXT", dates_of(*input.ledger), "DATES");
-  for (const Card& card :
-       {card_of(*input.ledger, "human", "By hand"), card_of(*input.ledger, "llm", "The model")}) {
+  std::vector<Card> cards{card_of(*input.ledger, "human", "By hand"),
+                          card_of(*input.ledger, "llm", "The model")};
+  if (!input.ledger->together.empty()) cards.push_back(card_of(*input.ledger, "together", "Together"));
+  for (const Card& card : cards) {
     auto* entry = dict.AddSectionDictionary("CARD");
     entry->SetValue("KIND", card.kind);
     entry->SetValue("WHO", card.who);

@@ -134,7 +134,8 @@ Result<ExitCode> print_values(const Context& context, const std::string& kind) {
   const auto project = workflows::project_here(context);
   if (!project) return ExitCode::kDone;
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project->ledger()));
-  for (const Measurement* m : ledger.versions("human")) context.terminal.out(m->version);
+  for (const char* candidate : {"human", "together"})
+    for (const Measurement* m : ledger.versions(candidate)) context.terminal.out(m->version);
   return ExitCode::kDone;
 }
 

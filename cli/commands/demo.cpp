@@ -15,7 +15,7 @@
 namespace capstone::cli {
 namespace {
 
-Result<ExitCode> demo(const Context& context, const std::string& name) {
+Result<ExitCode> demo(const Context& context, const std::string& name, const DemoInputs& inputs) {
   const Terminal& t = context.terminal;
   if (name.empty()) {
     Table table({"demo", "session", "what it shows"});
@@ -34,7 +34,7 @@ Result<ExitCode> demo(const Context& context, const std::string& name) {
                 (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
   t.out(syllabus_line(chosen->session, t) + "\n");
-  CAPSTONE_CHECK(chosen->run(context));
+  CAPSTONE_CHECK(chosen->run(context, inputs));
   t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
   return ExitCode::kDone;
 }
@@ -54,8 +54,13 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("demo", "a live demo for the classroom; without a name: list them");
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "mountain, coalescing, online-softmax …");
-  command->callback(
-      [&context, &action, name] { action = [&context, name] { return demo(context, *name); }; });
+  auto inputs = std::make_shared<DemoInputs>();
+  command->add_option("--kernel", inputs->kernel, "serving: your kernel in the server")
+      ->option_text("attention=FILE");
+  command->add_option("--record", inputs->record, "serving, warmup: write what was measured to this file");
+  command->callback([&context, &action, name, inputs] {
+    action = [&context, name, inputs] { return demo(context, *name, *inputs); };
+  });
 }
 
 void add_syllabus(CLI::App& app, Context& context, Action& action) {

@@ -40,6 +40,9 @@ Result<void> present(const Context& context, const LadderArguments& arguments,
     else
       context.terminal.out(ladder_text(ladder, context.terminal, recorded) + (recorded ? "\n" : ""));
   }
+  if (arguments.run.published && !arguments.live)
+    if (const std::string means = over_sizes_text(ladders, context.terminal); !means.empty())
+      context.terminal.out(means);
   return {};
 }
 
@@ -97,7 +100,12 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
                    "all ladders of a course session: L4; rungs of later sessions are left out")
       ->excludes(problem);
   command->add_option("--only", r.only, "only these rungs: 03 05, or a .cu file of yours");
-  command->add_option("--size", r.size, "the measured size: rows=8192,cols=8192 (default: the problem's)");
+  auto* size = command->add_option(
+      "--size", r.size, "the measured size: rows=8192,cols=8192 (default: the problem's)");
+  command
+      ->add_flag("--published", r.published,
+                 "at every size under `published` of the problem, and the geometric mean over them")
+      ->excludes(size);
   auto* budget = command->add_option("--budget", r.budget, "seconds of timing for each rung (default 2)")
                      ->check(CLI::Range(0.1, 3600.0));
   auto* recorded = command->add_option(

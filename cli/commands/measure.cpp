@@ -40,7 +40,10 @@ Result<std::optional<double>> parse_factor(const std::string& text) {
 
 Result<MeasureRequest> request_of(const MeasureArguments& arguments) {
   MeasureRequest request = arguments.request;
-  request.who = arguments.who == "all" ? Who::kAll : arguments.who == "llm" ? Who::kLlm : Who::kHuman;
+  request.who = arguments.who == "all"        ? Who::kAll
+                : arguments.who == "llm"      ? Who::kLlm
+                : arguments.who == "together" ? Who::kTogether
+                                              : Who::kHuman;
   CAPSTONE_TRY(request.expected_speedup, parse_factor(arguments.expected));
   return request;
 }
@@ -118,8 +121,11 @@ void add_measure(CLI::App& app, Context& context, Action& action) {
   auto* command =
       app.add_subcommand("measure", "judge the kernel: is it correct, and is it faster than the baseline?");
   auto a = std::make_shared<MeasureArguments>();
-  command->add_option("who", a->who, "human (default), llm, or all")
-      ->check(CLI::IsMember({"human", "llm", "all"}));
+  command
+      ->add_option(
+          "who", a->who,
+          "human (default), llm, together (the kernel that you and the model make with each other), or all")
+      ->check(CLI::IsMember({"human", "llm", "together", "all"}));
   command->add_option("-m,--message", a->request.reason, "why this version");
   command->add_option("--expect", a->expected, "the speedup that you expect of this version: 1.4x");
   auto* bundle = command->add_option("--bundle", a->bundle, "pack the project for another machine into FILE");

@@ -15,8 +15,8 @@ void add_replay(CLI::App& app, Context& context, Action& action) {
   auto file = std::make_shared<std::string>();
   command->add_option("verdict", *file, "the verdict.json that came with your feedback")->required();
   command->add_option("--case", a->wanted, "the case (default: the first that failed)");
-  command->add_option("--who", a->candidate, "human or llm (default: the one that failed)")
-      ->check(CLI::IsMember({"human", "llm"}));
+  command->add_option("--who", a->candidate, "human, llm or together (default: the one that failed)")
+      ->check(CLI::IsMember({"human", "llm", "together"}));
   add_judge_options(*command, a->judge);
   add_format(*command, context);
   command->callback([&context, &action, a, file] {

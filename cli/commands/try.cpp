@@ -29,8 +29,9 @@ Result<ExitCode> try_once(const Context& context, const workflows::TryRequest& r
 void add_try(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("try", "build and check the kernel; nothing is recorded or timed");
   auto request = std::make_shared<workflows::TryRequest>();
-  command->add_option("kernel", request->what,
-                      "human (default), llm, a .cu or .py file, or a reference kernel by number or name");
+  command->add_option(
+      "kernel", request->what,
+      "human (default), llm, together, a .cu or .py file, or a reference kernel by number or name");
   command->add_option("--problem", request->problem, "of a file outside a project: the problem it solves");
   command->add_option("--size", request->size, "one case of this size instead of all: rows=7,cols=33")
       ->type_name("SIZES");

@@ -7,6 +7,7 @@
 #include "cli/judge_flags.h"
 #include "cli/open_points.h"
 #include "cli/show_try.h"
+#include "harness/base/text.h"
 #include "harness/workflows/watch_kernel.h"
 
 namespace capstone::cli {

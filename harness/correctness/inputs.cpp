@@ -149,6 +149,10 @@ Result<random::Draw> draw_of(const InitInteger& init, const Target& target, Batt
   return draw;
 }
 
+Result<random::Draw> draw_of(const InitPages&, const Target& target, Battery battery) {
+  return draw_of(InitNormal{}, target, battery);
+}
+
 Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Battery) {
   if (init.values.empty() || init.values.size() > random::Draw::kMaxChoices)
     return fail(fmt::format("choice of {} values", init.values.size()), target.where(),
@@ -290,6 +294,22 @@ std::vector<std::int64_t> offsets(const Target& target, std::int64_t total, std:
   return cuts;
 }
 
+/// segments + 1 offsets whose segments have always the same lengths, in any order. In rising order the cuts
+/// are total * i^2 / segments^2, rounded down: lengths in the ratio 1 : 3 : 5 ... Where rows are few, some
+/// are 0.
+std::vector<std::int64_t> ramp_offsets(const Target& target, std::int64_t total, std::int64_t segments) {
+  const auto cut = [&](std::int64_t i) {
+    const auto product = static_cast<unsigned __int128>(total) * static_cast<unsigned __int128>(i) *
+                         static_cast<unsigned __int128>(i);
+    return static_cast<std::int64_t>(
+        product / (static_cast<unsigned __int128>(segments) * static_cast<unsigned __int128>(segments)));
+  };
+  std::vector<std::int64_t> cuts{0};
+  for (const std::int64_t i : permutation(target, segments))
+    cuts.push_back(cuts.back() + cut(i + 1) - cut(i));
+  return cuts;
+}
+
 Result<void> fill(const InitPermutation& init, const Target& target, const Sizes& sizes,
                   std::span<std::byte> out) {
   CAPSTONE_TRY(const auto n, init.of.evaluate_integer(sizes));
@@ -303,7 +323,65 @@ Result<void> fill(const InitOffsets& init, const Target& target, const Sizes& si
   if (segments < 1)
     return fail(fmt::format("offsets of {} segments", segments), target.where(),
                 "segments must be at least 1");
-  return store_numbers(target, offsets(target, total, segments), out);
+  return store_numbers(
+      target, init.ramp ? ramp_offsets(target, total, segments) : offsets(target, total, segments), out);
+}
+
+/// Pairs of lengths, one from either end, have the sum low + high: so the sum of all is known.
+Result<std::vector<std::int64_t>> lengths(const Target& target, std::int64_t count, std::int64_t low,
+                                          std::int64_t high) {
+  if (low < 0 || low > high)
+    return fail(fmt::format("lengths from {} to {}", low, high), target.where(), "0 <= low <= high");
+  std::vector<std::int64_t> ladder(static_cast<std::size_t>(count), (low + high) / 2);
+  for (std::int64_t i = 0; i < count / 2; ++i) {
+    const std::int64_t step = i * (high - low) / (count - 1);
+    ladder[static_cast<std::size_t>(i)] = high - step;
+    ladder[static_cast<std::size_t>(count - 1 - i)] = low + step;
+  }
+  std::vector<std::int64_t> numbers;
+  for (const std::int64_t at : permutation(target, count))
+    numbers.push_back(ladder[static_cast<std::size_t>(at)]);
+  return numbers;
+}
+
+Result<void> fill(const InitLengths& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto low, init.low.evaluate_integer(sizes));
+  CAPSTONE_TRY(const auto high, init.high.evaluate_integer(sizes));
+  CAPSTONE_TRY(const auto numbers, lengths(target, target.elements, low, high));
+  return store_numbers(target, numbers, out);
+}
+
+Result<void> fill(const InitCounts& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto total, init.total.evaluate_integer(sizes));
+  if (target.elements < 1)
+    return fail(fmt::format("{} counts for {} in all", target.elements, total), target.where());
+  std::vector<std::int64_t> numbers = offsets(target, total, target.elements);
+  std::adjacent_difference(numbers.begin(), numbers.end(), numbers.begin());
+  numbers.erase(numbers.begin());  // the 0 in front of the first
+  return store_numbers(target, numbers, out);
+}
+
+Result<void> fill(const InitTopK& init, const Target& target, const Sizes& sizes, std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto of, init.of.evaluate_integer(sizes));
+  CAPSTONE_TRY(const auto least, init.least.evaluate_integer(sizes));
+  CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+  const std::int64_t k = shape.empty() ? 1 : shape.back(), rows = k > 0 ? target.elements / k : 0;
+  CAPSTONE_TRY(const auto valid, lengths(target, rows, least, std::min(k, of)));
+  std::vector<std::int64_t> numbers, order(static_cast<std::size_t>(of));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Target own = target;  // a stream of draws for each row
+    own.seed += 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(row + 1);
+    const auto count = static_cast<std::size_t>(valid[static_cast<std::size_t>(row)]);
+    for (std::size_t i = 0; i < count; ++i) {  // the first steps of Fisher-Yates
+      std::swap(order[i], order[i + order_draw(own, i, order.size() - i)]);
+      numbers.push_back(order[i]);
+    }
+    numbers.resize(static_cast<std::size_t>((row + 1) * k), -1);
+  }
+  return store_numbers(target, numbers, out);
 }
 
 /// Structured inputs by name. Each returns the tensor's numbers in row-major order.
@@ -414,7 +492,8 @@ std::optional<Battery> battery_named(std::string_view name) {
 bool battery_applies(const Parameter& parameter, Battery battery) {
   const bool input = parameter.role == Role::kInput || parameter.role == Role::kInout;
   return battery != Battery::kPlain && input && is_float(parameter.dtype) &&
-         std::holds_alternative<InitNormal>(parameter.init);
+         (std::holds_alternative<InitNormal>(parameter.init) ||
+          std::holds_alternative<InitPages>(parameter.init));
 }
 
 bool battery_applies(const Problem& problem, Battery battery) {
@@ -443,6 +522,9 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
   return std::visit(Overloaded{
                         [](const InitPermutation&) -> Answer { return std::nullopt; },
                         [](const InitOffsets&) -> Answer { return std::nullopt; },
+                        [](const InitLengths&) -> Answer { return std::nullopt; },
+                        [](const InitCounts&) -> Answer { return std::nullopt; },
+                        [](const InitTopK&) -> Answer { return std::nullopt; },
                         [&](const InitGenerator& init) -> Answer {
                           CAPSTONE_TRY(auto draw, draw_of(init, target, sizes));
                           if (draw) draw->seed = seed, draw->stream = target.stream;
@@ -458,6 +540,71 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
                     target.parameter.init);
 }
 
+Result<std::optional<PagedCache>> paged_cache_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                                 std::uint64_t seed) {
+  CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
+  const auto* pages = std::get_if<InitPages>(&target.parameter.init);
+  if (!pages) return std::nullopt;
+  const auto index_of = [&](const std::string& name) {
+    const auto at = std::find_if(problem.signature.begin(), problem.signature.end(),
+                                 [&](const Parameter& other) { return other.name == name; });
+    return static_cast<int>(at - problem.signature.begin());
+  };
+  PagedCache cache;
+  cache.table = index_of(pages->table);
+  cache.lengths = index_of(pages->lengths);
+  CAPSTONE_TRY(const Target table, target_of(problem, cache.table, sizes, seed));
+  CAPSTONE_TRY(const Target lengths, target_of(problem, cache.lengths, sizes, seed));
+  CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+  cache.sequences = lengths.elements;
+  if (shape.size() < 2 || cache.sequences < 1 || table.elements % cache.sequences != 0 ||
+      table.elements != shape[0])
+    return fail(
+        fmt::format("{} has {} pages, {} names {} for {} sequences", target.parameter.name,
+                    shape.empty() ? 0 : shape[0], table.parameter.name, table.elements, cache.sequences),
+        target.where(), "a cache is [pages, slots of a page, …], and every page is in the table");
+  const std::int64_t slots = shape[1];
+  cache.unused = {table.elements / cache.sequences, slots, target.elements / (shape[0] * slots), seed};
+  return cache;
+}
+
+namespace {
+
+/// The whole numbers of a tensor.
+Result<std::vector<std::int64_t>> numbers_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                             std::uint64_t seed) {
+  CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
+  const bool wide = target.parameter.dtype == DType::kI64;
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(target.elements));
+  std::vector<std::int32_t> narrow(wide ? 0 : numbers.size());
+  CAPSTONE_CHECK(fill_tensor(
+      problem, parameter, sizes, seed, Battery::kPlain,
+      wide ? std::as_writable_bytes(std::span(numbers)) : std::as_writable_bytes(std::span(narrow))));
+  std::copy(narrow.begin(), narrow.end(), numbers.begin());
+  return numbers;
+}
+
+Result<void> poison_unused(const Problem& problem, const PagedCache& cache, const Sizes& sizes,
+                           std::uint64_t seed, DType type, std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto table, numbers_of(problem, cache.table, sizes, seed));
+  CAPSTONE_TRY(const auto lengths, numbers_of(problem, cache.lengths, sizes, seed));
+  const random::UnusedSlots& unused = cache.unused;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(table.size()); ++i) {
+    const std::int64_t page = table[static_cast<std::size_t>(i)], which = i % unused.pages_each;
+    if (page < 0 || page >= static_cast<std::int64_t>(table.size())) continue;
+    const auto length = lengths[static_cast<std::size_t>(i / unused.pages_each)];
+    for (std::int64_t s = unused.used(which, length); s < unused.slots; ++s) {
+      const std::int64_t slot = page * unused.slots + s;
+      const std::uint32_t word = unused.word(slot);
+      for (std::int64_t e = slot * unused.row; e < (slot + 1) * unused.row; ++e)
+        random::store_nan(type, word, out.data(), e);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
                          Battery battery, std::span<std::byte> out, int threads) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
@@ -469,11 +616,15 @@ Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& siz
   CAPSTONE_TRY(const auto draw, draw_of(problem, parameter, sizes, seed, battery));
   if (draw) {
     fill_draw(*draw, type, out, threads_or_all(threads));
-    return {};
+    CAPSTONE_TRY(const auto cache, paged_cache_of(problem, parameter, sizes, seed));
+    return cache ? poison_unused(problem, *cache, sizes, seed, type, out) : Result<void>{};
   }
   return std::visit(Overloaded{
                         [&](const InitPermutation& init) { return fill(init, target, sizes, out); },
                         [&](const InitOffsets& init) { return fill(init, target, sizes, out); },
+                        [&](const InitLengths& init) { return fill(init, target, sizes, out); },
+                        [&](const InitCounts& init) { return fill(init, target, sizes, out); },
+                        [&](const InitTopK& init) { return fill(init, target, sizes, out); },
                         [&](const InitGenerator& init) { return fill(init, target, sizes, out); },
                         [](const auto&) -> Result<void> { return {}; },  // drawn above
                     },

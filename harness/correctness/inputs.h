@@ -41,6 +41,17 @@ bool battery_applies(const Problem& problem, Battery battery);
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery);
 
+/// A tensor drawn as `pages` after it was drawn as if every slot had a token: which tensors say which slots
+/// have one, and how the others are poisoned. Empty for all other tensors.
+struct PagedCache {
+  int table = 0, lengths = 0;  ///< parameters: indices in problem.signature
+  std::int64_t sequences = 0;
+  random::UnusedSlots unused;
+};
+/// @error the shapes of cache, table and lengths do not belong together.
+Result<std::optional<PagedCache>> paged_cache_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                                 std::uint64_t seed);
+
 /// Fills one input, parameter or inout tensor. Element i depends only on (seed, parameter, i), not on
 /// threads.
 ///

@@ -391,22 +391,58 @@ CAPSTONE_HD std::uint8_t poison_byte_at(std::uint64_t seed, std::uint64_t i) {
   return static_cast<std::uint8_t>(word_at(seed, 0, kBytes, i >> 2) >> (8 * (i & 3)));
 }
 
+/// Poisons element i of a tensor of a floating type, with the NaN of one random word.
+CAPSTONE_HD void store_nan(DType type, std::uint32_t word, void* tensor, std::int64_t i) {
+  const std::uint32_t bits = poison_of(type, word);
+  switch (type) {
+    case DType::kF32:
+      static_cast<std::uint32_t*>(tensor)[i] = bits;
+      break;
+    case DType::kF16:
+    case DType::kBF16:
+      static_cast<std::uint16_t*>(tensor)[i] = static_cast<std::uint16_t>(bits);
+      break;
+    default:
+      static_cast<std::uint8_t*>(tensor)[i] = static_cast<std::uint8_t>(bits);
+      break;
+  }
+}
+
+/// Where the slots of a cache lie that no sequence uses: pages of `slots` rows of `row` elements.
+struct UnusedSlots {
+  std::int64_t pages_each = 0, slots = 0,
+               row = 0;  ///< pages of a sequence; rows of a page; elements of a row
+  std::uint64_t seed = 0;
+
+  /// How many of the first slots of a sequence's page `which` hold a token.
+  CAPSTONE_HD std::int64_t used(std::int64_t which, std::int64_t length) const {
+    const std::int64_t left = length - which * slots;
+    return left < 0 ? 0 : left < slots ? left : slots;
+  }
+  /// The word whose NaN fills a row: one for the whole row, so that a host is done soon.
+  CAPSTONE_HD std::uint32_t word(std::int64_t slot) const {
+    return word_at(seed, 0, kPoison, static_cast<std::uint64_t>(slot));
+  }
+  /// Poisons element i of a cache, counted in the order of the page table, if its slot is not used. This is
+  /// the whole body of a device's kernel. `page` is entry i / (slots * row) of the table.
+  CAPSTONE_HD void poison(DType type, void* cache, std::int64_t i, std::int64_t page,
+                          std::int64_t length) const {
+    const std::int64_t within = i % (slots * row), place = page * slots + within / row;
+    if (within / row < used(i / (slots * row) % pages_each, length)) return;
+    store_nan(type, word(place), cache, place * row + within % row);
+  }
+};
+
 /// Poisons element i of a tensor. This is the whole body of a device's poison kernel.
 CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std::int64_t i) {
   const std::uint64_t n = static_cast<std::uint64_t>(i);
   switch (type) {
     case DType::kF32:
-      static_cast<std::uint32_t*>(tensor)[i] = poison_of(type, word_at(seed, 0, kPoison, n));
-      break;
     case DType::kF16:
     case DType::kBF16:
-      static_cast<std::uint16_t*>(tensor)[i] =
-          static_cast<std::uint16_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
-      break;
     case DType::kE4M3:
     case DType::kE5M2:
-      static_cast<std::uint8_t*>(tensor)[i] =
-          static_cast<std::uint8_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
+      store_nan(type, word_at(seed, 0, kPoison, n), tensor, i);
       break;
     case DType::kU8:
       static_cast<std::uint8_t*>(tensor)[i] = poison_byte_at(seed, n);

@@ -107,7 +107,7 @@ std::string text_of(const Interval& s) {
 Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
   const Measurement* gate_one = nullptr;
   const Measurement* timed = nullptr;
-  for (const Measurement& m : fresh.candidate == "human" ? ledger.human : ledger.llm) {
+  for (const Measurement& m : ledger.of(fresh.candidate)) {
     if (m.source_sha256 != fresh.source_sha256) continue;
     if (is_verdict(m.gate_one)) gate_one = &m;
     if (speedup(m)) timed = &m;

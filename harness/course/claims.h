@@ -25,7 +25,7 @@ std::string_view name_of(Agreement agreement);
 std::string text_of(const Interval& speedup);
 
 struct Claim {
-  std::string candidate;  ///< "human" or "llm"
+  std::string candidate;  ///< one of kCandidates
   Agreement agreement = Agreement::kNotComparable;
   std::string text;  ///< one sentence with the numbers
 };

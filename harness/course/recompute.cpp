@@ -365,13 +365,14 @@ class Recomputation {
 
   void records() {
     // The lists hold the readable measurements, in the order of the records.
-    std::size_t humans = 0, models = 0;
+    std::map<std::string_view, std::size_t> next;  // of each candidate's list
     LedgerView& ledger = out_.ledger;
     for (const Record& record : ledger.records) {
       if (record.kind != "measurement" || !record.body.is_object()) continue;
-      const bool model = text_at(record.body, "candidate") == "llm";
-      auto& list = model ? ledger.llm : ledger.human;
-      std::size_t& at = model ? models : humans;
+      const std::string candidate = text_at(record.body, "candidate");
+      const auto known = std::find(kCandidates.begin(), kCandidates.end(), candidate);
+      auto& list = ledger.of(candidate);
+      std::size_t& at = next[known == kCandidates.end() ? kCandidates.front() : *known];
       if (at >= list.size() || list[at].source_sha256 != text_at(record.body, "source_sha256")) continue;
       one_record(list[at++], record);
     }
@@ -501,11 +502,11 @@ class Recomputation {
   // What the same version of the judge says about the same source.
   void judged_again() {
     for (const Measurement& fresh : judged_)
-      for (Measurement& m : fresh.candidate == "llm" ? out_.ledger.llm : out_.ledger.human) {
+      for (Measurement& m : out_.ledger.of(fresh.candidate)) {
         if (m.source_sha256 != fresh.source_sha256) continue;
         const bool verdict =
             fresh.gate_one != GateOne::kNotJudgeable && fresh.gate_one != GateOne::kMachineFault;
-        if (verdict && fresh.candidate == "llm" && m.gate_one == GateOne::kPassed)
+        if (verdict && fresh.candidate != "human" && m.gate_one == GateOne::kPassed)
           m.gate_one = fresh.gate_one;
         const auto tool = [](const Measurement& of) { return environment_text(of.environment, {"tool"}); };
         if (is_emulated(m) || tool(m) != tool(fresh)) continue;

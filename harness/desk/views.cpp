@@ -121,9 +121,13 @@ void add_line(Dictionary& lines, const std::vector<Highlight>& parts, std::size_
 
 void add_judged(std::vector<Block>& blocks, const Looked& looked, const SubmissionResult& result) {
   for (const Measurement& m : result.judged) {
-    blocks.push_back(HeadingBlock{fmt::format(
-        "{} {}: {}{}", m.candidate == "human" ? "By hand" : "The model", m.version, label_of(m.gate_one),
-        m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
+    blocks.push_back(HeadingBlock{
+        fmt::format("{} {}: {}{}",
+                    m.candidate == "human" ? "By hand"
+                    : m.candidate == "llm" ? "The model"
+                                           : "Together",
+                    m.version, label_of(m.gate_one),
+                    m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two)))});
     for (const std::string& label : m.labels) blocks.push_back(NoteBlock{looked.shown(label)});
     if (!m.build.ok && !m.build.log.empty())
       blocks.push_back(ListingBlock{"The compiler's output", looked.shown(m.build.log), "", true, true});
@@ -154,7 +158,7 @@ std::vector<std::string> files_of(const Looked& looked) {
   std::vector<std::string> files{"worklog.md"};
   std::error_code code;
   if (looked.project.empty()) return {};
-  for (const char* part : {"human", "llm"})
+  for (const char* part : kCandidates)
     for (fs::recursive_directory_iterator walk(looked.project / part, code), end; !code && walk != end;
          walk.increment(code))
       if (walk->is_regular_file(code) && !walk->is_symlink(code) && walk->file_size(code) <= kMaxShown)

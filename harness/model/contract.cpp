@@ -22,8 +22,23 @@ std::string init_text(const Parameter& parameter) {
       return fmt::format("a permutation of {}", i.of.text);
     }
     std::string operator()(const InitOffsets& i) const {
-      return fmt::format("{} segments of {} rows in all, as offsets; some are empty", i.segments.text,
-                         i.total.text);
+      return fmt::format("{} segments of {} rows in all, as offsets; {}", i.segments.text, i.total.text,
+                         i.ramp ? "lengths rise by equal steps, in any order" : "some are empty");
+    }
+    std::string operator()(const InitLengths& i) const {
+      return fmt::format("lengths from {} to {}, in random order", i.low.text, i.high.text);
+    }
+    std::string operator()(const InitCounts& i) const {
+      return fmt::format("counts, {} in all; some are 0", i.total.text);
+    }
+    std::string operator()(const InitTopK& i) const {
+      return fmt::format("in each row different indices below {}, then -1; {} indices at least", i.of.text,
+                         i.least.text);
+    }
+    std::string operator()(const InitPages& i) const {
+      return fmt::format(
+          "normal, mean 0, std 1, where `{}` and `{}` say that there is a token; NaN elsewhere", i.table,
+          i.lengths);
     }
     std::string operator()(const InitChoice& i) const {
       return fmt::format("one of {{{}}}", fmt::join(i.values, ", "));

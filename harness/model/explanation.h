@@ -78,7 +78,7 @@ struct ModelledFloor {
 };
 
 struct Explanation {
-  std::string candidate;  ///< "human", "llm", or empty for a file
+  std::string candidate;  ///< "human", "llm", "together", or empty for a file
   std::string version;    ///< as measured; empty if it was never measured
   std::string source, source_sha256;
   std::string problem_id;
@@ -88,6 +88,9 @@ struct Explanation {
   double compulsory_bytes = 0, compulsory_flops = 0;  ///< the problem's cost model at these sizes
   std::vector<Advice> advice;                         ///< at most three, the most expensive line first
   Json shares_at = {};  ///< the sizes of shares and advice; null: those of the counts
+  /// [B] what moved_bytes() would be at the problem's measured size, by a rule learnt from larger runs; 0:
+  /// unknown
+  double moved_at_measured = 0;
   std::optional<ModelledFloor> floor;
   /// Why counts per request may differ at the measured size; empty: they do not, or an older record.
   std::string caution;

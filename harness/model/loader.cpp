@@ -284,6 +284,22 @@ class Loader {
                                     [](const Parameter& p) { return p.is_written(); });
     if (!writes)
       return reader_.error(node, "signature has no output", "give one parameter `role: output` (or inout)");
+    return check_pages();
+  }
+
+  /// A paged cache names two tensors of whole numbers, before or after it.
+  Result<void> check_pages() const {
+    for (const YamlNode* node : paged_)
+      for (const auto& [key, dimensions] : {std::pair{"table", 2u}, std::pair{"lengths", 1u}}) {
+        const YamlNode& name = *node->find(key);
+        const Parameter* named = problem_.find(name.text);
+        if (!named || named->role != Role::kInput ||
+            (named->dtype != DType::kI32 && named->dtype != DType::kI64) || named->shape.size() != dimensions)
+          return reader_.error(name,
+                               fmt::format("{} is not an input of whole numbers with {}", describe(name),
+                                           dimensions == 2 ? "two dimensions" : "one dimension"),
+                               "pages needs `table`, [sequences, pages of each], and `lengths`, [sequences]");
+      }
     return {};
   }
 
@@ -382,31 +398,53 @@ class Loader {
   // --- init ------------------------------------------------------------------------------------------------
 
   Result<void> read_init(const YamlNode& node, Parameter& parameter) {
+    enum Kind {
+      kNormal,
+      kUniform,
+      kInteger,
+      kPermutation,
+      kOffsets,
+      kLengths,
+      kCounts,
+      kTopK,
+      kPages,
+      kChoice
+    };
     static const std::vector<std::string> kinds = {"normal",  "uniform", "integer",  "permutation",
-                                                   "offsets", "choice",  "generator"};
+                                                   "offsets", "lengths", "counts",   "top_k",
+                                                   "pages",   "choice",  "generator"};
     if (!node.is_map() || node.entries.size() != 1)
       return reader_.error(node, fmt::format("init must name one way to draw values, not {}", describe(node)),
                            "for example `init: {normal: {mean: 0, std: 1}}`");
     const auto& [key, value] = node.entries.front();
     CAPSTONE_TRY(const std::size_t kind, reader_.choice(key, "init", kinds));
     const bool integral = !is_float(parameter.dtype);
-    const bool for_floats = kind <= 1, for_indices = kind == 3 || kind == 4;
+    const bool for_floats = kind == kNormal || kind == kUniform || kind == kPages;
+    const bool for_indices = kind >= kPermutation && kind <= kTopK;
     if ((integral && for_floats) || (!integral && for_indices) ||
         (parameter.dtype == DType::kU8 && for_indices))
       return reader_.error(
           key, fmt::format("{} values cannot be drawn as `{}`", name_of(parameter.dtype), kinds[kind]));
     switch (kind) {
-      case 0:
+      case kNormal:
         return read_normal(value, parameter);
-      case 1:
+      case kUniform:
         return read_uniform(value, parameter);
-      case 2:
+      case kInteger:
         return read_integer(value, parameter);
-      case 3:
+      case kPermutation:
         return read_permutation(value, parameter);
-      case 4:
+      case kOffsets:
         return read_offsets(value, parameter);
-      case 5:
+      case kLengths:
+        return read_lengths(value, parameter);
+      case kCounts:
+        return read_counts(value, parameter);
+      case kTopK:
+        return read_top_k(value, parameter);
+      case kPages:
+        return read_pages(value, parameter);
+      case kChoice:
         return read_choice(value, parameter);
       default:
         return read_generator(value, parameter);
@@ -476,11 +514,54 @@ class Loader {
   }
 
   Result<void> read_offsets(const YamlNode& node, Parameter& parameter) {
-    CAPSTONE_CHECK(reader_.keys(node, "offsets", {{"total"}, {"segments"}}));
+    CAPSTONE_CHECK(reader_.keys(node, "offsets", {{"total"}, {"segments"}, {"lengths", false}}));
     InitOffsets init;
     CAPSTONE_TRY(init.total, signature_expression(*node.find("total"), "total", true));
     CAPSTONE_TRY(init.segments, signature_expression(*node.find("segments"), "segments", true));
+    if (const YamlNode* lengths = node.find("lengths")) {
+      CAPSTONE_TRY(const std::size_t kind, reader_.choice(*lengths, "lengths", {"any", "ramp"}));
+      init.ramp = kind == 1;
+    }
     parameter.init = init;
+    return {};
+  }
+
+  Result<void> read_lengths(const YamlNode& node, Parameter& parameter) {
+    CAPSTONE_CHECK(reader_.keys(node, "lengths", {{"low"}, {"high"}}));
+    InitLengths init;
+    CAPSTONE_TRY(init.low, signature_expression(*node.find("low"), "low", false));
+    CAPSTONE_TRY(init.high, signature_expression(*node.find("high"), "high", true));
+    parameter.init = init;
+    return {};
+  }
+
+  Result<void> read_counts(const YamlNode& node, Parameter& parameter) {
+    CAPSTONE_CHECK(reader_.keys(node, "counts", {{"total"}}));
+    InitCounts init;
+    CAPSTONE_TRY(init.total, signature_expression(*node.find("total"), "total", true));
+    parameter.init = init;
+    return {};
+  }
+
+  Result<void> read_top_k(const YamlNode& node, Parameter& parameter) {
+    CAPSTONE_CHECK(reader_.keys(node, "top_k", {{"of"}, {"least"}}));
+    InitTopK init;
+    CAPSTONE_TRY(init.of, signature_expression(*node.find("of"), "of", true));
+    CAPSTONE_TRY(init.least, signature_expression(*node.find("least"), "least", false));
+    parameter.init = init;
+    return {};
+  }
+
+  Result<void> read_pages(const YamlNode& node, Parameter& parameter) {
+    CAPSTONE_CHECK(reader_.keys(node, "pages", {{"table"}, {"lengths"}}));
+    if (parameter.role == Role::kParameter)
+      return reader_.error(node, "a parameter cannot be drawn as `pages`",
+                           "a cache is an `input` or `inout`: its pages are others in every run");
+    InitPages init;
+    CAPSTONE_TRY(init.table, reader_.text(*node.find("table"), "table", 40));
+    CAPSTONE_TRY(init.lengths, reader_.text(*node.find("lengths"), "lengths", 40));
+    parameter.init = init;
+    paged_.push_back(&node);
     return {};
   }
 
@@ -854,6 +935,7 @@ class Loader {
   Reader reader_;
   Problem problem_;
   std::vector<Located> in_signature_;
+  std::vector<const YamlNode*> paged_;  // inits of paged caches
   std::vector<std::pair<const YamlNode*, Sizes>> size_lists_;
   const YamlNode* cost_ = nullptr;
 };

@@ -51,6 +51,26 @@ struct InitPermutation {
 /// non-decreasing, starts at 0, ends at total; segments may be empty
 struct InitOffsets {
   Expression total, segments;
+  /// The lengths are always the same and rise by equal steps; their order is drawn. Without it the cuts fall
+  /// anywhere.
+  bool ramp = false;
+};
+/// from `low` to `high` at equal distances, in random order; together floor(count (low + high) / 2)
+struct InitLengths {
+  Expression low, high;
+};
+/// from 0 on, together `total`; some may be 0
+struct InitCounts {
+  Expression total;
+};
+/// in each row of the last dimension different indices in [0, of), then -1; how many there are in a row: as
+/// InitLengths, from `least` to the length of a row, or to `of` if that is less
+struct InitTopK {
+  Expression of, least;
+};
+/// a cache in pages, [pages, slots, …]: standard normal where a sequence has a token, NaN everywhere else
+struct InitPages {
+  std::string table, lengths;  ///< parameters: the pages of each sequence, and how many tokens it has
 };
 struct InitChoice {
   std::vector<double> values;
@@ -58,8 +78,8 @@ struct InitChoice {
 struct InitGenerator {
   std::string name;
 };  ///< one of capstone's C++ generators, by name
-using Init = std::variant<InitNormal, InitUniform, InitInteger, InitPermutation, InitOffsets, InitChoice,
-                          InitGenerator>;
+using Init = std::variant<InitNormal, InitUniform, InitInteger, InitPermutation, InitOffsets, InitLengths,
+                          InitCounts, InitTopK, InitPages, InitChoice, InitGenerator>;
 
 /// One parameter of launch(): a tensor or a scalar.
 struct Parameter {

@@ -138,7 +138,7 @@ struct IncludedFile {
 
 /// One judgement of one source. What `measure` and `llm add` append.
 struct Measurement {
-  std::string candidate;                   ///< "human" or "llm"
+  std::string candidate;                   ///< "human", "llm" or "together"
   std::string version;                     ///< "v1", "v2" … or "attempt-1" …
   std::string reason;                      ///< -m
   std::optional<double> expected_speedup;  ///< --expect
@@ -207,9 +207,9 @@ struct Signature {
 /// One line of the ledger.
 struct Record {
   std::int64_t seq = 0;
-  std::string time;  ///< UTC
-  std::string kind;  ///< "init", "prediction", "measurement", "attempt", "withdrawal", "explanation",
-                     ///< "profile", "hint", "checkin", "import"
+  std::string time;      ///< UTC
+  std::string kind;      ///< "init", "prediction", "measurement", "attempt", "withdrawal", "explanation",
+                         ///< "profile", "hint", "checkin", "import"
   std::string tool;      ///< version
   std::string machine;   ///< random id of the chain, not the host name
   std::string previous;  ///< SHA-256 of the line before in this chain; empty for the first

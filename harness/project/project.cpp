@@ -39,6 +39,7 @@ fs::path kernel_in(const fs::path& folder) {
 }  // namespace
 
 fs::path Project::human_kernel() const { return kernel_in(root / "human"); }
+fs::path Project::together_kernel() const { return kernel_in(root / "together"); }
 fs::path Project::attempt_kernel(int n) const { return kernel_in(attempt(n)); }
 
 Result<Project> open_project(const fs::path& start) {

@@ -23,7 +23,8 @@ struct ProjectConfig {
 };
 
 /// A project folder. Layout: capstone.yaml, problem/, human/kernel.cu,
-/// llm/attempt-N/{prompt.md,reply.md,kernel.cu}, worklog.md, report/, .capstone/{ledger.jsonl,sources/}.
+/// llm/attempt-N/{prompt.md,reply.md,kernel.cu}, together/kernel.cu (once it was begun), worklog.md, report/,
+/// .capstone/{ledger.jsonl,sources/}.
 struct Project {
   std::filesystem::path root;
   ProjectConfig config;
@@ -33,6 +34,8 @@ struct Project {
 
   /// human/kernel.py if it exists, else human/kernel.cu.
   std::filesystem::path human_kernel() const;
+  /// together/kernel.py if it exists, else together/kernel.cu; neither need exist.
+  std::filesystem::path together_kernel() const;
   std::filesystem::path worklog() const { return root / "worklog.md"; }
   std::filesystem::path ledger() const { return root / ".capstone" / "ledger.jsonl"; }
   std::filesystem::path sources() const { return root / ".capstone" / "sources"; }

@@ -89,6 +89,7 @@ std::string git_attributes() {
 /problem/** -text
 /human/** -text
 /llm/** -text
+/together/** -text
 /.capstone/** -text
 )";
 }

@@ -18,14 +18,13 @@ long number_after(const std::string& name, const std::string& prefix) {
 
 Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate,
                                  const std::string& sha256) {
-  if (candidate != "human" && candidate != "llm")
-    return fail("unknown candidate: " + candidate, {}, "the candidates are human and llm",
+  if (std::find(kCandidates.begin(), kCandidates.end(), candidate) == kCandidates.end())
+    return fail("unknown candidate: " + candidate, {}, "the candidates are human, llm and together",
                 ExitCode::kInternal);
   if (sha256.size() != 64) return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
-  const bool human = candidate == "human";
-  const std::string prefix = human ? "v" : "attempt-";
+  const std::string prefix = candidate == "human" ? "v" : candidate == "llm" ? "attempt-" : "t";
   long highest = 0;
-  for (const Measurement& each : human ? ledger.human : ledger.llm) {
+  for (const Measurement& each : ledger.of(candidate)) {
     if (each.source_sha256 == sha256) return each.version;
     highest = std::max(highest, number_after(each.version, prefix));
   }

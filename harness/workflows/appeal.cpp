@@ -13,7 +13,7 @@ std::vector<Measurement> claimed_in(const fs::path& project, const SubmissionRes
   auto ledger = read_ledger(project / ".capstone" / "ledger.jsonl");
   if (project.empty() || !ledger) return claimed;
   for (const Measurement& judged : result.judged)
-    for (const Measurement& m : judged.candidate == "human" ? ledger->human : ledger->llm)
+    for (const Measurement& m : ledger->of(judged.candidate))
       if (m.source_sha256 == judged.source_sha256) claimed.push_back(m);
   return claimed;
 }

@@ -62,9 +62,11 @@ Result<fs::path> source_in(const Bundle& bundle, const std::string& named, const
     return fail("bundle refused: it names a kernel outside itself: " + to_utf8(named), file.string(),
                 kPackAgain);
   const bool kernel = source.filename() == "kernel.cu" || source.filename() == "kernel.py";
-  if (source.empty() || !kernel || (*source.begin() != "human" && *source.begin() != "llm"))
+  if (source.empty() || !kernel ||
+      (*source.begin() != "human" && *source.begin() != "llm" && *source.begin() != "together"))
     return fail("bundle refused: not the name of a candidate's kernel: " + to_utf8(named), file.string(),
-                "a kernel is human/kernel.cu or llm/attempt-N/kernel.cu; " + std::string(kPackAgain));
+                "a kernel is human/kernel.cu, llm/attempt-N/kernel.cu or together/kernel.cu; " +
+                    std::string(kPackAgain));
   std::error_code code;
   if (!fs::is_regular_file(fs::symlink_status(bundle.root / source, code)))
     return fail("the bundle lacks " + to_utf8(named), file.string(), kPackAgain);
@@ -75,8 +77,9 @@ Result<std::vector<CandidateVersion>> candidates_in(const Bundle& bundle, const 
   std::vector<CandidateVersion> candidates;
   for (const Json& entry : bundle.options.value("candidates", Json::array())) {
     const std::string candidate = text_at(entry, "candidate");
-    if (candidate != "human" && candidate != "llm")
-      return fail("bundle refused: a candidate is neither human nor llm", file.string(), kPackAgain);
+    if (std::find(kCandidates.begin(), kCandidates.end(), candidate) == kCandidates.end())
+      return fail("bundle refused: a candidate is neither human nor llm nor together", file.string(),
+                  kPackAgain);
     CAPSTONE_TRY(fs::path source, source_in(bundle, text_at(entry, "source"), file));
     std::optional<double> expected;
     if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number())

@@ -12,6 +12,12 @@ namespace {
 Result<ChosenKernel> candidate_of(const Workspace& workspace, const std::string& candidate) {
   CAPSTONE_TRY(Project project, pinned_project_here(workspace));
   fs::path source = project.human_kernel();
+  std::error_code code;
+  if (candidate == "together") {
+    source = project.together_kernel();
+    if (!fs::exists(source, code))
+      return fail("there is no kernel made together yet", source.string(), "capstone together begin");
+  }
   if (candidate == "llm") {
     CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
     auto attempt = latest_attempt(project, ledger);
@@ -56,12 +62,12 @@ std::string ChosenKernel::shown() const {
 
 Result<ChosenKernel> choose_kernel(const Workspace& workspace, const std::string& what,
                                    const std::string& problem, const char* command) {
-  if (what == "human" || what == "llm") return candidate_of(workspace, what);
+  if (what == "human" || what == "llm" || what == "together") return candidate_of(workspace, what);
   CAPSTONE_TRY(Problem solved, problem_for(workspace, problem));
   std::error_code code;
   if (what.ends_with(".cu") && !fs::is_regular_file(workspace.cwd / what, code))
     return fail("no such source file", (workspace.cwd / what).string(),
-                "human, llm, a .cu file, or a reference kernel by number or name");
+                "human, llm, together, a .cu file, or a reference kernel by number or name");
   CAPSTONE_TRY(fs::path source, find_rung(workspace, solved.id, what, command));
   return ChosenKernel{std::move(solved), std::move(source), {}, std::nullopt};
 }

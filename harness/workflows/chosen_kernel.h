@@ -13,14 +13,14 @@ namespace capstone::workflows {
 struct ChosenKernel {
   Problem problem;
   std::filesystem::path source;
-  std::string candidate;           ///< "human" or "llm"; empty: a file without a ledger
+  std::string candidate;           ///< one of kCandidates; empty: a file without a ledger
   std::optional<Project> project;  ///< of a candidate
 
   /// The source as records name it: relative to the project, or the file's name.
   std::string shown() const;
 };
 
-/// @param what     "human", "llm", a .cu file, or a reference kernel by number or name
+/// @param what     "human", "llm", "together", a .cu file, or a reference kernel by number or name
 /// @param problem  of a file or reference kernel; empty: the project's
 /// @param command  what to type where the rung belongs to another problem; {0} is the rung, {1} the problem
 Result<ChosenKernel> choose_kernel(const Workspace& workspace, const std::string& what,

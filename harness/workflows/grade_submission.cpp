@@ -268,6 +268,8 @@ class Grading {
       request.candidates.push_back({"human", project.human_kernel()});
     if (auto attempt = latest_attempt(project, ledger))
       request.candidates.push_back({"llm", attempt->source});
+    if (fs::is_regular_file(project.together_kernel(), code) && !ledger.together.empty())
+      request.candidates.push_back({"together", project.together_kernel()});
     if (request.candidates.empty())
       return stop(GradingFault::kNothingToJudge, {"neither human/kernel.cu nor a model's attempt is there",
                                                   {},

@@ -78,9 +78,15 @@ Result<void> record_counts(const Project& project, const Measurement& m, const f
 
 // Why a source gets no version and no record; empty where it does. A source that has a version keeps it.
 std::string no_version_because(const LedgerView& ledger, const Measurement& m) {
-  if (std::any_of(ledger.human.begin(), ledger.human.end(),
-                  [&](const Measurement& each) { return each.source_sha256 == m.source_sha256; }))
-    return {};
+  const auto same = [&](const Measurement& each) { return each.source_sha256 == m.source_sha256; };
+  const auto& own = ledger.of(m.candidate);
+  if (std::any_of(own.begin(), own.end(), same)) return {};
+  if (m.candidate == "together")
+    for (const auto* list : {&ledger.human, &ledger.llm})
+      if (const auto as = std::find_if(list->begin(), list->end(), same); as != list->end())
+        return fmt::format(
+            "note: together/kernel.cu is still {}: it is no version of its own, and nothing was recorded",
+            as->version);
   if (ledger.is_of_stub(m))
     return "note: this is still the stub that `capstone init` wrote: it is no version, and nothing was "
            "recorded";

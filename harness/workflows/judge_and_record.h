@@ -15,7 +15,7 @@ JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 
 /// One candidate with what the student said about this version.
 struct CandidateVersion {
-  std::string name;  ///< "human" or "llm"
+  std::string name;  ///< one of kCandidates
   std::filesystem::path source;
   std::string reason;
   std::optional<double> expected_speedup;
@@ -31,8 +31,9 @@ std::optional<CandidateVersion> latest_attempt(const Project& project, const Led
 void forget_places(Measurement& m, const std::filesystem::path& root, const std::string& home);
 
 /// Judges the sources, keeps them, and appends one record for each candidate. A human kernel that does not
-/// build, or is still the stub, gets no version and no record, unless this source has a version already. What
-/// passed without a GPU gets a second record: its counts, an explanation at the problem's `emulate` size.
+/// build, or is still the stub, gets no version and no record, nor does a kernel made together that is still
+/// the same as one of the human's or the model's, unless this source has a version already. What passed
+/// without a GPU gets a second record: its counts, an explanation at the problem's `emulate` size.
 /// `--quick` leaves it out.
 /// @param labels  of every record, before the record's own
 /// @return what was recorded, in the order of the candidates

@@ -52,11 +52,26 @@ Result<void> expect_times(const LadderRun& run, const Workspace& workspace, cons
       ExitCode::kEnvironment);
 }
 
-Result<Ladder> climb_one(const LadderRun& run, const std::string& id, bool timing, const Workspace& workspace,
-                         const ProgressSink& progress) {
+// The sizes at which a problem's ladder is climbed.
+Result<std::vector<Sizes>> sizes_of(const LadderRun& run, const std::string& id, const Workspace& workspace) {
+  CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), id));
+  std::vector<Sizes> all;
+  if (!run.published) {
+    CAPSTONE_TRY(all.emplace_back(), parse_sizes(problem, problem.measure, run.size));
+    return all;
+  }
+  for (const auto& [name, sizes] : problem.published) all.push_back(sizes);
+  if (all.empty())
+    return fail("the problem " + id + " has no published sizes", (problem.folder / "problem.yaml").string(),
+                "list them under `sizes: published:`, or give one with --size");
+  return all;
+}
+
+Result<Ladder> climb_one(const LadderRun& run, const std::string& id, const Sizes& sizes, bool timing,
+                         const Workspace& workspace, const ProgressSink& progress) {
   CAPSTONE_TRY(const auto rungs, chosen_rungs(run, id, workspace));
   CAPSTONE_TRY(Problem problem, find_problem(workspace.resources.problems(), id));
-  CAPSTONE_TRY(problem.measure, parse_sizes(problem, problem.measure, run.size));
+  problem.measure = sizes;
   const int restarts = run.record.empty() ? 1 : 2;
   const LadderRequest request{&problem, rungs, run.backend, run.budget, restarts, timing, run.sustained};
   return climb(request, workspace.resources, narration_to(progress, id + ": "));
@@ -65,6 +80,11 @@ Result<Ladder> climb_one(const LadderRun& run, const std::string& id, bool timin
 // Whether a recorded ladder has the wanted size. Adds its size to `recorded`.
 Result<bool> has_size(const LadderRun& run, const Ladder& ladder, std::vector<std::string>& recorded,
                       const Workspace& workspace) {
+  if (run.published) {
+    CAPSTONE_TRY(const auto all, sizes_of(run, ladder.problem, workspace));
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Sizes& sizes) { return sizes_json(sizes) == ladder.sizes; });
+  }
   if (run.size.empty()) return true;
   CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), ladder.problem));
   Sizes sizes = problem.measure;
@@ -117,7 +137,9 @@ Result<std::vector<Ladder>> as_requested(const LadderRun& run, std::vector<Ladde
   }
   if (run.one_size && run.size.empty()) chosen = one_size_each(std::move(chosen), workspace);
   if (chosen.empty())
-    return fail("nothing was recorded at " + run.size, {}, "recorded: " + join(sizes, "; "));
+    return run.published ? fail("nothing was recorded at a published size", {},
+                                "record it: capstone ladder PROBLEM --published --record FILE")
+                         : fail("nothing was recorded at " + run.size, {}, "recorded: " + join(sizes, "; "));
   return chosen;
 }
 
@@ -152,9 +174,12 @@ Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& w
   CAPSTONE_CHECK(expect_times(run, workspace, problems.front()));
   std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
-    CAPSTONE_TRY(Ladder climbed, climb_one(run, id, true, workspace, progress));
-    if (!record.empty()) CAPSTONE_CHECK(record_ladder(record, climbed));
-    ladders.push_back(std::move(climbed));
+    CAPSTONE_TRY(const auto all, sizes_of(run, id, workspace));
+    for (const Sizes& sizes : all) {
+      CAPSTONE_TRY(Ladder climbed, climb_one(run, id, sizes, true, workspace, progress));
+      if (!record.empty()) CAPSTONE_CHECK(record_ladder(record, climbed));
+      ladders.push_back(std::move(climbed));
+    }
   }
   return ladders;
 }
@@ -164,7 +189,8 @@ Result<std::vector<Ladder>> rehearse_ladders(const LadderRun& run, const Workspa
   CAPSTONE_TRY(const auto problems, ladder_problems(run, workspace));
   std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
-    CAPSTONE_TRY(Ladder built, climb_one(run, id, false, workspace, progress));
+    CAPSTONE_TRY(const auto all, sizes_of(run, id, workspace));  // builds do not depend on the size
+    CAPSTONE_TRY(Ladder built, climb_one(run, id, all.front(), false, workspace, progress));
     ladders.push_back(std::move(built));
   }
   return ladders;

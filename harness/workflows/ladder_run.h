@@ -13,6 +13,7 @@ struct LadderRun {
   std::string session;  ///< all ladders of a course session: "L4". Rungs of later sessions are left out
   std::vector<std::string> only;  ///< these rungs, by number, name or path; empty: all
   std::string size;               ///< "rows=8192,cols=8192"; empty: the problem's
+  bool published = false;  ///< at every size under `published` of the problem, instead of one
   Backend backend = Backend::kAuto;
   double budget = 2;         ///< seconds of timing, a rung
   std::string record;        ///< a results file that keeps the ladders; empty: none

@@ -32,7 +32,7 @@ void note(Sources& sources, const fs::path& file) {
 }
 
 std::vector<fs::path> code_folders(const fs::path& root) {
-  std::vector<fs::path> folders{root / "human", root / "llm"};
+  std::vector<fs::path> folders{root / "human", root / "llm", root / "together"};
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(root / "llm", code))
     if (entry.is_directory(code)) folders.push_back(entry.path());

@@ -86,12 +86,21 @@ Result<std::vector<CandidateVersion>> candidates_of(const Project& project, cons
                                                     const ProgressSink& progress) {
   std::vector<CandidateVersion> candidates;
   std::error_code code;
-  if (request.who != Who::kLlm && project.human_kernel().extension() == ".py" &&
+  const bool human = request.who == Who::kHuman || request.who == Who::kAll;
+  if (human && project.human_kernel().extension() == ".py" &&
       fs::exists(project.root / "human" / "kernel.cu", code))
     report_note(progress, "note: human/kernel.py is judged, not human/kernel.cu, which is there, too");
-  if (request.who != Who::kLlm)
+  if (human)
     candidates.push_back({"human", project.human_kernel(), request.reason, request.expected_speedup, {}});
   if (request.who == Who::kHuman) return candidates;
+  if (request.who == Who::kTogether) {
+    if (!fs::exists(project.together_kernel(), code))
+      return fail("there is no kernel made together yet", project.together_kernel().string(),
+                  "capstone together begin");
+    candidates.push_back(
+        {"together", project.together_kernel(), request.reason, request.expected_speedup, {}});
+    return candidates;
+  }
   if (auto attempt = latest_attempt(project, ledger)) {
     candidates.push_back(*attempt);
   } else if (request.who == Who::kLlm) {
@@ -100,6 +109,8 @@ Result<std::vector<CandidateVersion>> candidates_of(const Project& project, cons
   } else {
     report_note(progress, "note: no model attempt yet, only the human kernel is measured");
   }
+  if (request.who == Who::kAll && fs::exists(project.together_kernel(), code))
+    candidates.push_back({"together", project.together_kernel(), {}, {}, {}});
   return candidates;
 }
 
@@ -147,7 +158,8 @@ Result<MeasureOutcome> measure_remotely(const MeasureRequest& request, const Des
   if (by_ssh) forget_over_ssh(workspace, destination, task, progress);
   fs::remove_all(task.folder, code);
   std::vector<Measurement> measurements = std::move(judged.human);
-  measurements.insert(measurements.end(), judged.llm.begin(), judged.llm.end());
+  for (const auto* list : {&judged.llm, &judged.together})
+    measurements.insert(measurements.end(), list->begin(), list->end());
   return outcome_of(project, std::move(measurements));
 }
 

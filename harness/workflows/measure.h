@@ -10,12 +10,12 @@
 
 namespace capstone::workflows {
 
-enum class Who { kHuman, kLlm, kAll };
+enum class Who { kHuman, kLlm, kTogether, kAll };  // kAll: those that are there
 
 struct MeasureRequest {
   Who who = Who::kHuman;
   std::string reason;                      ///< why this version
-  std::optional<double> expected_speedup;  ///< of the human's version
+  std::optional<double> expected_speedup;  ///< of the version that the reason is about
   JudgeOptions judge;
 };
 

@@ -39,6 +39,8 @@ const char* name_of(Output kind) {
       return "a gnuplot curve";
     case Output::kNcuTable:
       return "an ncu table";
+    case Output::kDemo:
+      return "a record of a demo";
   }
   return "";
 }
@@ -79,6 +81,8 @@ bool is_of_kind(std::string_view text, Output kind) {
              text.substr(0, 4096).find("<svg") != std::string_view::npos;
     case Output::kNcuTable:
       return text.starts_with("\"ID\"");
+    case Output::kDemo:
+      return is_object_with(text, {"demo", "device"});
   }
   return false;
 }

@@ -17,7 +17,8 @@ enum class Output {
   kCalibration,
   kRecords,
   kCurve,
-  kNcuTable
+  kNcuTable,
+  kDemo
 };
 
 /// The file that an option names, relative to the current folder. Existing files stay as they are.

@@ -17,7 +17,7 @@ void add_pending_versions(const Project& project, LedgerView& ledger) {
       Measurement m;
       m.candidate = entry.value("candidate", ""), m.version = entry.value("version", ""),
       m.source_sha256 = entry.value("source_sha256", "");
-      (m.candidate == "llm" ? ledger.llm : ledger.human).push_back(std::move(m));
+      ledger.of(m.candidate).push_back(std::move(m));
     }
   }
 }

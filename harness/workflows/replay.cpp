@@ -81,12 +81,12 @@ Result<ReplayOutcome> replay_last(const std::string& candidate, const std::strin
                                   const ProgressSink& progress) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  const std::vector<Measurement>& all = candidate == "llm" ? ledger.llm : ledger.human;
+  const std::vector<Measurement>& all = ledger.of(candidate);
   if (all.empty())
     return fail(candidate + " has no measurement yet", project.root.string(),
                 "capstone measure " + candidate);
   MeasureRequest request;
-  request.who = candidate == "llm" ? Who::kLlm : Who::kHuman;
+  request.who = candidate == "llm" ? Who::kLlm : candidate == "together" ? Who::kTogether : Who::kHuman;
   CAPSTONE_TRY(const auto candidates, candidates_of(project, ledger, request, progress));
   return replay_case(project, all.back(), candidates.front().source, wanted, options, workspace, progress);
 }
@@ -103,7 +103,7 @@ Result<ReplayOutcome> replay_verdict(const ReplayVerdictRequest& request, const 
   if (chosen.problem_digest != project.config.problem_digest)
     report_note(progress,
                 "note: the mentor used another version of the problem than this project has pinned");
-  fs::path source = project.human_kernel();
+  fs::path source = chosen.candidate == "together" ? project.together_kernel() : project.human_kernel();
   if (chosen.candidate == "llm") {
     CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
     auto attempt = latest_attempt(project, ledger);

@@ -60,7 +60,7 @@ Result<TriedKernel> kernel_to_try(const TryRequest& request, const Workspace& wo
     if (!fs::is_regular_file(source, code))
       return fail("no such kernel", source.string(),
                   human ? "the measured versions are kept: capstone diff shows the last one"
-                        : "human, llm, a .cu or .py file, or a reference kernel by number or name");
+                        : "human, llm, together, a .cu or .py file, or a reference kernel by number or name");
     return TriedKernel{project.problem, source, project.root, human ? "human" : "kernel",
                        relative_to(source, project.root)};
   }

@@ -8,7 +8,7 @@
 namespace capstone::workflows {
 
 struct TryRequest {
-  std::string what = "human";  ///< "human", "llm", a .cu or .py file, or a reference kernel
+  std::string what = "human";  ///< "human", "llm", "together", a .cu or .py file, or a reference kernel
   std::string problem;         ///< of a file or reference kernel; empty: the project's
   /// One case of the user's choice instead of the planned ones; see chosen_case().
   std::string size;
@@ -28,7 +28,7 @@ struct TriedKernel {
   Problem problem;
   std::filesystem::path source;
   std::filesystem::path root;  ///< of the project; of a file outside a project: its folder
-  std::string name;            ///< "human", "llm", or "kernel" for any other
+  std::string name;            ///< "human", "llm", "together", or "kernel" for any other
   std::string shown;           ///< relative to the root
 };
 

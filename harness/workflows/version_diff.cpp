@@ -14,7 +14,7 @@ namespace {
 Result<const Measurement*> version_named(const LedgerView& ledger, const std::string& name) {
   const bool number = name.find_first_not_of("0123456789") == std::string::npos;
   std::vector<std::string> known;
-  for (const char* candidate : {"human", "llm"})
+  for (const char* candidate : kCandidates)
     for (const Measurement* m : ledger.versions(candidate)) {
       if (m->version == name || (number && m->version == "v" + name)) return m;
       known.push_back(m->version);

@@ -76,7 +76,12 @@ svg.plot { min-width: 0; }
 <tbody>{{#SPREAD}}<tr><th scope="row">{{NAME}}</th><td class="number">{{N}}</td><td class="number">{{LEAST}}</td><td class="number">{{Q1}}</td><td class="number strong">{{MEDIAN}}</td><td class="number">{{Q3}}</td><td class="number">{{MOST}}</td></tr>{{/SPREAD}}</tbody></table></div>
 {{#HISTOGRAM}}<svg class="plot bars curve" role="img" viewBox="0 0 440 140" aria-label="Histogram of the totals">{{#BAR}}<rect x="{{X}}" y="{{Y}}" width="32" height="{{H}}"/><text x="{{MIDDLE}}" y="130" text-anchor="middle">{{FROM}}</text><text x="{{MIDDLE}}" y="{{ABOVE}}" text-anchor="middle">{{N}}</text>{{/BAR}}</svg>{{/HISTOGRAM}}
 </div></div>
-{{#SIMILAR}}<h2>Kernels that share code</h2>
+{{#THESIS}}<h2>Human, model, and both together</h2>
+<p>{{SAYS}}</p>
+<div class="scroll"><table class="thesis"><thead><tr><th scope="col">Whose kernel</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Correct</th><th scope="col" class="number">Timed</th><th scope="col" class="number">Faster than the baseline</th><th scope="col" class="number">Median speedup</th></tr></thead>
+<tbody>{{#WHOSE}}<tr><th scope="row">{{NAME}}</th><td class="number">{{JUDGED}}</td><td class="number">{{CORRECT}}</td><td class="number">{{TIMED}}</td><td class="number">{{FASTER}}</td><td class="number strong">{{MEDIAN}}</td></tr>{{/WHOSE}}</tbody></table></div>
+<p class="fine">The thesis of the course: student, model and profiler together beat either alone. {{HOW}}</p>
+{{/THESIS}}{{#SIMILAR}}<h2>Kernels that share code</h2>
 <p>This is evidence for a person to look at, never a penalty. See <a href="similarity.html">the aligned fragments</a>.</p>
 <div class="scroll"><table><thead><tr><th scope="col">First</th><th scope="col">Second</th><th scope="col" class="number">Share of the smaller kernel</th></tr></thead><tbody>{{#PAIR}}<tr><td>{{FIRST}}</td><td>{{SECOND}}</td><td class="number">{{SHARE}}</td></tr>{{/PAIR}}</tbody></table></div>
 {{/SIMILAR}}</main>

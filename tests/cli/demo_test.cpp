@@ -51,7 +51,7 @@ TEST_F(Demos, OneCharacterTakesSixteenTimesTheWavefronts) {
 }
 
 TEST_F(Demos, ThatNeedAGpuSayWhatTheyCannotShow) {
-  for (const char* name : {"mountain", "warmup"}) {
+  for (const char* name : {"mountain", "warmup", "cold-cache"}) {
     Outcome shown = capstone({"demo", name}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
     ASSERT_EQ(shown.code, 0) << shown;
     if (shown.out.find("NVIDIA ") != std::string::npos && shown.out.find("no NVIDIA") == std::string::npos)
@@ -69,8 +69,8 @@ TEST_F(Demos, MountainWithoutAGpuShowsWhatWasRecordedBesideTheCoursesNumber) {
   EXPECT_TRUE(says(shown.out, "% above that"));
 }
 
-TEST_F(Demos, WarmupWithoutAGpuShowsWhatWasRecorded) {
-  Outcome shown = capstone({"demo", "warmup"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+TEST_F(Demos, ColdCacheWithoutAGpuShowsWhatWasRecorded) {
+  Outcome shown = capstone({"demo", "cold-cache"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
   ASSERT_EQ(shown.code, 0) << shown;
   if (!says(shown.out, "not shown here")) GTEST_SKIP() << "there is a GPU here";
   EXPECT_TRUE(says(shown.out, "as recorded on an NVIDIA H200"));
@@ -86,11 +86,54 @@ TEST_F(Demos, CpuVsGpuWithoutAGpuShowsWhatWasRecorded) {
   EXPECT_TRUE(says(shown.out, "times the core; the library"));
 }
 
+TEST_F(Demos, ServingShowsWhatEachWayOfBatchingWastes) {
+  Outcome shown = capstone({"demo", "serving"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  if (!says(shown.out, "a toy model on the emulated backend")) GTEST_SKIP() << "there is a GPU here";
+  EXPECT_TRUE(says(shown.out, "static"));
+  EXPECT_TRUE(says(shown.out, "continuous"));
+  EXPECT_TRUE(says(shown.out, "rows wasted"));
+  EXPECT_TRUE(says(shown.out, "feed_forward"));
+  EXPECT_FALSE(says(shown.out, "is wrong in the server")) << shown;
+}
+
+TEST_F(Demos, ServingTakesAnAttentionKernelAndSaysWhenItIsWrong) {
+  const fs::path source = home_ / "zeros.cu";
+  spit(source, R"(
+#include <cuda_bf16.h>
+#include <cstdint>
+extern "C" void launch(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bfloat16*, const int32_t*,
+                       const int32_t*, __nv_bfloat16* o, int64_t b, int64_t hq, int64_t d, int64_t, int64_t,
+                       int64_t, void*, cudaStream_t stream) {
+  cudaMemsetAsync(o, 0, b * hq * d * sizeof(__nv_bfloat16), stream);
+})");
+  Outcome shown = capstone({"demo", "serving", "--kernel", "attention=zeros.cu", "--record", "run.json"},
+                           {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "zeros.cu is wrong in the server"));
+  const Json run = Json::parse(slurp(home_ / "run.json"));
+  EXPECT_EQ(run.value("kernel", ""), "zeros.cu");
+  EXPECT_EQ(run["runs"].size(), 2u);
+}
+
+TEST_F(Demos, ServingNamesWhatItCannotBuildOrFind) {
+  Outcome missing = capstone({"demo", "serving", "--kernel", "attention=nowhere.cu"});
+  EXPECT_EQ(missing.code, 2) << missing;
+  EXPECT_TRUE(says(missing.err, "no such kernel"));
+  Outcome unnamed = capstone({"demo", "serving", "--kernel", "nowhere.cu"});
+  EXPECT_EQ(unnamed.code, 2) << unnamed;
+  EXPECT_TRUE(says(unnamed.err, "--kernel wants attention=FILE"));
+  Outcome other = capstone({"demo", "receipt", "--kernel", "attention=nowhere.cu"});
+  EXPECT_EQ(other.code, 2) << other;
+  EXPECT_TRUE(says(other.err, "this demo takes no --kernel"));
+}
+
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome list = capstone({"demo"});
   ASSERT_EQ(list.code, 0) << list;
-  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "off-by-one", "receipt", "coalescing",
-                           "bank-conflict", "online-softmax", "flash-traffic", "roofline", "two-gates"})
+  for (const char* name :
+       {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt", "coalescing", "bank-conflict",
+        "online-softmax", "flash-traffic", "roofline", "two-gates", "serving"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

@@ -150,12 +150,143 @@ TEST(Fill, OffsetsAreMonotoneFromZeroToTheTotal) {
   EXPECT_TRUE(empty_segment);
 }
 
+TEST(Fill, OffsetsOfARampHaveTheSameLengthsInAnyOrder) {
+  const Problem problem =
+      test::vector_problem(DType::kI64, InitOffsets{Expression{"48"}, Expression{"n - 1"}, true});
+  std::set<std::vector<double>> orders;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto cuts = values(problem, 5, seed);
+    std::vector<double> lengths;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) lengths.push_back(cuts[i + 1] - cuts[i]);
+    orders.insert(lengths);
+    std::sort(lengths.begin(), lengths.end());
+    EXPECT_EQ(lengths, (std::vector<double>{3, 9, 15, 21}));
+  }
+  EXPECT_GT(orders.size(), 5u);
+  const auto few = values(problem, 13, 4);  // 48 rows in 12 segments: the first of the ramp is empty
+  EXPECT_EQ(few.back(), 48);
+  EXPECT_NE(std::adjacent_find(few.begin(), few.end()), few.end());
+}
+
 TEST(Fill, OffsetsOfTheWrongLengthAreAnError) {
   const Problem problem = test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n"}});
   Bytes bytes(8 * 17);
   const auto result = fill_tensor(problem, 0, test::n_is(17), 1, Battery::kPlain, bytes);
   ASSERT_FALSE(result.has_value());
   EXPECT_NE(result.error().what.find("17 elements"), std::string::npos);
+}
+
+TEST(Fill, LengthsReachBothEndsAndHaveAKnownSum) {
+  const Problem problem = test::vector_problem(DType::kI32, InitLengths{Expression{"3"}, Expression{"1000"}});
+  for (const std::int64_t n : {1, 2, 5, 32, 33}) {
+    const auto lengths = values(problem, n, 4);
+    EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), 0.0), n * 1003 / 2);
+    if (n == 1) continue;
+    EXPECT_EQ(*std::min_element(lengths.begin(), lengths.end()), 3);
+    EXPECT_EQ(*std::max_element(lengths.begin(), lengths.end()), 1000);
+  }
+  EXPECT_NE(values(problem, 32, 4), values(problem, 32, 5)) << "in another order";
+  Bytes bytes(4);
+  EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitLengths{Expression{"2"}, Expression{"1"}}),
+                           0, test::n_is(1), 1, Battery::kPlain, bytes));
+}
+
+TEST(Fill, CountsHaveTheGivenSumAndSomeAreZero) {
+  const Problem problem = test::vector_problem(DType::kI64, InitCounts{Expression{"20"}});
+  bool empty = false;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto counts = values(problem, 16, seed);
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), 20);
+    EXPECT_GE(*std::min_element(counts.begin(), counts.end()), 0);
+    empty |= std::count(counts.begin(), counts.end(), 0) > 0;
+  }
+  EXPECT_TRUE(empty);
+}
+
+TEST(Fill, ListsOfTheBestAreDifferentIndicesAndThenMinusOne) {
+  Problem problem = test::vector_problem(DType::kI32, InitTopK{Expression{"50"}, Expression{"2"}});
+  problem.signature[0].shape = {Expression{"n"}, Expression{"8"}};
+  constexpr std::int64_t rows = 5;
+  Bytes bytes(4 * rows * 8);
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(rows), 9, Battery::kPlain, bytes));
+  std::vector<double> numbers(rows * 8);
+  load_all(DType::kI32, bytes, std::span<double>(numbers));
+  std::int64_t valid = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto first = numbers.begin() + row * 8, end = first + 8, padding = std::find(first, end, -1);
+    EXPECT_EQ(std::count(padding, end, -1), end - padding) << "nothing behind the first -1";
+    EXPECT_GE(padding - first, 2);
+    EXPECT_EQ(std::set<double>(first, padding).size(), static_cast<std::size_t>(padding - first));
+    EXPECT_TRUE(std::all_of(first, padding, [](double index) { return index >= 0 && index < 50; }));
+    valid += padding - first;
+  }
+  EXPECT_EQ(valid, rows * (2 + 8) / 2);
+}
+
+/// A cache [3 * 4 pages, 4 slots, 2] of three sequences, its table and their lengths.
+Problem paged_problem() {
+  Problem problem = test::vector_problem(DType::kBF16, InitPages{"table", "lengths"});
+  problem.signature[0].shape = {Expression{"n"}, Expression{"4"}, Expression{"2"}};
+  Parameter table, lengths;
+  table.name = "table";
+  table.dtype = lengths.dtype = DType::kI32;
+  table.shape = {Expression{"3"}, Expression{"n / 3"}};
+  table.init = InitGenerator{"page_table"};
+  lengths.name = "lengths";
+  lengths.shape = {Expression{"3"}};
+  lengths.init = InitLengths{Expression{"0"}, Expression{"n / 3 * 4"}};
+  problem.signature.push_back(table);
+  problem.signature.push_back(lengths);
+  return problem;
+}
+
+std::vector<double> whole_numbers(const Problem& problem, int parameter, std::size_t count) {
+  Bytes bytes(4 * count);
+  EXPECT_TRUE(fill_tensor(problem, parameter, test::n_is(12), 6, Battery::kPlain, bytes));
+  std::vector<double> numbers(count);
+  load_all(DType::kI32, bytes, std::span<double>(numbers));
+  return numbers;
+}
+
+TEST(Fill, APagedCacheHoldsNumbersWhereThereIsATokenAndNaNElsewhere) {
+  const Problem problem = paged_problem();
+  const int first = static_cast<int>(problem.signature.size()) - 2;
+  const auto table = whole_numbers(problem, first, 12), lengths = whole_numbers(problem, first + 1, 3);
+  Bytes bytes(2 * 12 * 4 * 2), plain(bytes.size());
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(12), 6, Battery::kPlain, bytes));
+  const auto draw = draw_of(problem, 0, test::n_is(12), 6, Battery::kPlain);
+  ASSERT_TRUE(draw.has_value() && draw->has_value());
+  for (std::int64_t i = 0; i < 96; ++i) random::store_drawn(**draw, DType::kBF16, plain.data(), i);
+  std::vector<double> cache(96), drawn(96);
+  load_all(DType::kBF16, bytes, std::span<double>(cache));
+  load_all(DType::kBF16, plain, std::span<double>(drawn));
+  for (std::size_t s = 0; s < 3; ++s)
+    for (std::size_t token = 0; token < 16; ++token)
+      for (std::size_t x = 0; x < 2; ++x) {
+        const std::size_t at = (static_cast<std::size_t>(table[s * 4 + token / 4]) * 4 + token % 4) * 2 + x;
+        if (static_cast<double>(token) < lengths[s])
+          EXPECT_EQ(cache[at], drawn[at]);
+        else
+          EXPECT_TRUE(std::isnan(cache[at])) << s << " " << token;
+      }
+  EXPECT_TRUE(battery_applies(problem.signature[0], Battery::kTimesTen));
+
+  const auto paged = paged_cache_of(problem, 0, test::n_is(12), 6);
+  ASSERT_TRUE(paged.has_value() && paged->has_value());
+  for (std::int64_t i = 0; i < 96; ++i)  // as the device's kernel does it
+    (*paged)->unused.poison(DType::kBF16, plain.data(), i,
+                            static_cast<std::int64_t>(table[static_cast<std::size_t>(i / 8)]),
+                            static_cast<std::int64_t>(lengths[static_cast<std::size_t>(i / 32)]));
+  EXPECT_EQ(plain, bytes);
+}
+
+TEST(Fill, APagedCacheWhoseTableHasOtherPagesIsAnError) {
+  Problem problem = paged_problem();
+  problem.signature[0].shape[0] = Expression{"n + 1"};
+  Bytes bytes(2 * 13 * 4 * 2);
+  const auto result = fill_tensor(problem, 0, test::n_is(12), 6, Battery::kPlain, bytes);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().what.find("13 pages"), std::string::npos);
 }
 
 TEST(Fill, GeneratorsAreFoundByNameAndMistypedOnesNamed) {

@@ -141,6 +141,54 @@ bool fills(DType type) {
   return report(same, "fill " + std::string(name_of(type)));
 }
 
+__global__ void unused_kernel(random::UnusedSlots unused, DType type, void* cache, const std::int32_t* table,
+                              const std::int32_t* lengths, std::int64_t count) {
+  const std::int64_t i = thread_index();
+  if (i >= count) return;
+  const std::int64_t entry = i / (unused.slots * unused.row);
+  unused.poison(type, cache, i, table[entry], lengths[entry / unused.pages_each]);
+}
+
+/// A cache in pages: drawn, then poisoned where no sequence has a token.
+bool paged_caches(DType type) {
+  const auto tensor = [](const char* name, DType dtype, std::vector<Expression> shape, Init init) {
+    Parameter parameter;
+    parameter.name = name;
+    parameter.dtype = dtype;
+    parameter.shape = std::move(shape);
+    parameter.init = std::move(init);
+    return parameter;
+  };
+  Problem problem;
+  problem.id = "identity";
+  problem.symbols = {"n"};
+  problem.signature = {
+      tensor("cache", type, {Expression{"7 * n"}, Expression{"5"}, Expression{"3"}},
+             InitPages{"table", "lengths"}),
+      tensor("table", DType::kI32, {Expression{"7"}, Expression{"n"}}, InitGenerator{"page_table"}),
+      tensor("lengths", DType::kI32, {Expression{"7"}}, InitLengths{Expression{"0"}, Expression{"5 * n"}})};
+  constexpr std::int64_t kPages = 7 * 301, kCount = kPages * 15;
+  const Sizes sizes = {{"n", kPages / 7}};
+  std::vector<std::byte> host(kCount * size_of(type)), table(4 * kPages), lengths(4 * 7);
+  if (!fill_tensor(problem, 0, sizes, 3, Battery::kPlain, host) ||
+      !fill_tensor(problem, 1, sizes, 3, Battery::kPlain, table) ||
+      !fill_tensor(problem, 2, sizes, 3, Battery::kPlain, lengths))
+    return report(false, "cache in pages");
+  const auto draw = draw_of(problem, 0, sizes, 3, Battery::kPlain);
+  const auto cache = paged_cache_of(problem, 0, sizes, 3);
+  if (!draw || !*draw || !cache || !*cache) return report(false, "cache in pages");
+  DeviceBytes device(host.size()), device_table(table.size()), device_lengths(lengths.size());
+  check(cudaMemcpy(device_table.data(), table.data(), table.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  check(cudaMemcpy(device_lengths.data(), lengths.data(), lengths.size(), cudaMemcpyHostToDevice),
+        "cudaMemcpy");
+  fill_kernel<<<blocks_for(kCount), kThreads>>>(**draw, type, device.data(), kCount);
+  unused_kernel<<<blocks_for(kCount), kThreads>>>(
+      (*cache)->unused, type, device.data(), static_cast<const std::int32_t*>(device_table.data()),
+      static_cast<const std::int32_t*>(device_lengths.data()), kCount);
+  check(cudaGetLastError(), "unused_kernel");
+  return report(device.read() == host, "cache in pages " + std::string(name_of(type)));
+}
+
 bool poisons(DType type) {
   std::vector<std::byte> host(kElements * size_of(type));
   poison(host, type, 99);
@@ -193,6 +241,8 @@ int main() {
   bool same = true;
   for (const DType type : kTypes) same &= fills(type);
   for (const DType type : kTypes) same &= poisons(type);
+  for (const DType type : kTypes)
+    if (is_float(type)) same &= paged_caches(type);
   same &= fingerprints();
   same &= rounding();
   std::printf("%s\n", same ? "host and device agree to the bit" : "HOST AND DEVICE DIFFER");

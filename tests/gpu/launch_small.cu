@@ -32,6 +32,8 @@ struct Problem {
   std::string id;
   std::vector<Dims> sizes;
   std::function<Dims(const Dims&)> elements;
+  /// The values of its inputs of int32_t; without it all are threes.
+  std::function<std::vector<int32_t>(const Dims&)> integers = {};
 };
 
 const Problem kProblems[] = {
@@ -48,6 +50,30 @@ const Problem kProblems[] = {
     {"causal_attention",
      {{2, 77, 64}, {1, 129, 128}},
      [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"conv2d",
+     {{1, 2, 11, 15, 5}, {2, 3, 27, 231, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 7) / 4 + 1) * ((d[3] - 7) / 4 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_loose",
+     {{1, 2, 11, 15, 5}, {2, 3, 27, 231, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 7) / 4 + 1) * ((d[3] - 7) / 4 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_relu_maxpool",
+     {{1, 2, 15, 19, 5}, {2, 3, 35, 239, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 15) / 8 + 1) * ((d[3] - 15) / 8 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
+    {"conv2d_relu_maxpool_loose",
+     {{1, 2, 15, 19, 5}, {2, 3, 35, 239, 33}},
+     [](const Dims& d) {
+       const int64_t pixels = ((d[2] - 15) / 8 + 1) * ((d[3] - 15) / 8 + 1);
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 121, d[4], d[0] * d[4] * pixels};
+     }},
     {"conv_bias_scale_relu",
      {{1, 3, 9, 11, 5}, {1, 16, 16, 16, 32}},
      [](const Dims& d) {
@@ -83,6 +109,12 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
+    {"gemm_fp8_block",
+     {{129, 144, 136}, {260, 272, 264}},
+     [](const Dims& d) {
+       const int64_t blocks = (d[1] + 127) / 128;
+       return Dims{d[0] * d[1], d[0] * blocks, d[2] * d[1], (d[2] + 127) / 128 * blocks, d[0] * d[2]};
+     }},
     {"gemv",
      {{129, 77}, {64, 1024}, {3, 4104}},
      [](const Dims& d) {
@@ -99,6 +131,12 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0], 256};
      }},
+    {"layernorm",
+     {{2, 3, 5, 7}, {3, 8, 32, 32}},
+     [](const Dims& d) {
+       const int64_t sample = d[1] * d[2] * d[3];
+       return Dims{d[0] * sample, sample, sample, d[0] * sample};
+     }},
     {"mamba_block",
      {{2, 70, 33}, {1, 128, 64}},
      [](const Dims& d) {
@@ -108,10 +146,36 @@ const Problem kProblems[] = {
     {"matmul_swish_sum_groupnorm",
      {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
+    {"paged_decode",
+     {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},
+     [](const Dims& d) {
+       const int64_t q = d[0] * d[1] * d[2], cache = d[0] * d[3] * d[4] * d[5] * d[2];
+       return Dims{q, cache, cache, d[0] * d[3], d[0], q};
+     }},
     {"rgb_to_gray",
      {{7, 13}, {121, 333}},
      [](const Dims& d) {
        return Dims{3 * d[0] * d[1], d[0] * d[1]};
+     }},
+    {"rmsnorm",
+     {{3, 129}, {300, 264}, {16, 8192}, {140, 4096}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[0] * d[1]};
+     }},
+    {"rmsnorm_fp8",
+     {{3, 1152}, {300, 256}, {2, 16384}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[0] * d[1], d[0] * d[1] / 128};
+     }},
+    {"rmsnorm_qkv",
+     {{5, 1096, 40}, {37, 72, 24}, {16, 2048, 320}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], d[2] * d[1], d[0] * d[2]};
+     }},
+    {"rmsnorm_residual",
+     {{3, 129}, {300, 264}, {16, 8192}, {140, 4096}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0] * d[1], d[1], d[0] * d[1]};
      }},
     {"rope_cache",
      {{33, 8, 128, 2}, {7, 3, 20, 1}, {65, 1, 2, 1}},
@@ -141,6 +205,11 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0], 1};
      }},
+    {"swiglu",
+     {{33, 129}, {64, 264}, {3, 14336}},
+     [](const Dims& d) {
+       return Dims{2 * d[0] * d[1], d[0] * d[1]};
+     }},
     {"top_p_sample",
      {{5, 1001}, {3, 4096}, {2, 30}},
      [](const Dims& d) {
@@ -153,6 +222,18 @@ const Problem kProblems[] = {
      }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
+    {"varlen_attention",
+     {{150, 4, 64, 2, 3}, {60, 6, 64, 2, 11}, {129, 8, 128, 1, 1}},
+     [](const Dims& d) {
+       const int64_t q = d[0] * d[1] * d[2], k = d[0] * d[3] * d[2];
+       return Dims{q, k, k, d[4] + 1, q};
+     },
+     [](const Dims& d) {  // lengths in the ratio 1 : 3 : 5 ...
+       std::vector<int32_t> offsets;
+       for (int64_t i = 0; i <= d[4]; ++i)
+         offsets.push_back(static_cast<int32_t>(d[0] * i * i / (d[4] * d[4])));
+       return offsets;
+     }},
     {"vit_block",
      {{2, 33, 3, 32}, {1, 40, 1, 64}},
      [](const Dims& d) {
@@ -162,6 +243,11 @@ const Problem kProblems[] = {
                    wide, x};
      }},
     {"vector_add", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
+    {"w4a16_gemm",
+     {{17, 384, 67}, {1, 1152, 130}, {66, 256, 64}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[2] * d[1] / 2, d[2] * d[1] / 128, d[0] * d[2]};
+     }},
 };
 
 [[noreturn]] void die(const std::string& what) {
@@ -182,10 +268,12 @@ void* allocate(size_t bytes, int fill) {
 }
 
 /// The arguments of one launch, in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in
-/// every type but int32_t, whose inputs (counts) are threes; outputs and workspace are bytes of 0xff.
+/// every type but int32_t, whose inputs are the problem's `integers` or threes; outputs and workspace are
+/// bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
-  void* workspace = nullptr;
+  std::vector<int32_t> integers;
+  void *workspace = nullptr, *prepared = nullptr;
   size_t tensor = 0, size = 0;
   std::vector<void*> owned;
 
@@ -195,6 +283,8 @@ struct Arguments {
       return nullptr;
     } else if constexpr (std::is_same_v<P, void*>) {
       return workspace;
+    } else if constexpr (std::is_same_v<P, const void*>) {
+      return prepared;
     } else if constexpr (std::is_same_v<P, int64_t>) {
       return dims.at(size++);
     } else if constexpr (std::is_arithmetic_v<P>) {
@@ -205,8 +295,9 @@ struct Arguments {
       const size_t count = static_cast<size_t>(elements.at(tensor++));
       owned.push_back(allocate(count * sizeof(T), input ? 0x3c : 0xff));
       if (input && std::is_same_v<std::remove_const_t<T>, int32_t>) {
-        const std::vector<int32_t> threes(count, 3);
-        check(cudaMemcpy(owned.back(), threes.data(), count * sizeof(T), cudaMemcpyHostToDevice),
+        std::vector<int32_t> values = integers;
+        values.resize(count, 3);
+        check(cudaMemcpy(owned.back(), values.data(), count * sizeof(T), cudaMemcpyHostToDevice),
               "cudaMemcpy");
       }
       return static_cast<P>(owned.back());
@@ -234,16 +325,41 @@ size_t workspace_at(const Dims& d) {
       return workspace_for(d[0], d[1], d[2], d[3]);
     case 5:
       return workspace_for(d[0], d[1], d[2], d[3], d[4]);
+    case 6:
+      return workspace_for(d[0], d[1], d[2], d[3], d[4], d[5]);
   }
   die("a problem with " + std::to_string(d.size()) + " sizes");
 }
 
+/// Memory for what prepare() makes; none if the file has no such function.
+template <class... Size>
+size_t prepared_for(Size... sizes) {
+  if constexpr (requires { prepared_bytes(sizes...); })
+    return prepared_bytes(sizes...);
+  else
+    return 0;
+}
+
+/// Lets prepare() repack the second and the third tensor of launch(), which is what w4a16_gemm's takes.
+template <class X, class W, class S, class... Rest>
+void prepare_from(const std::tuple<X, W, S, Rest...>& values, const Dims& d, void* prepared) {
+  const auto call = [&](auto w, auto scales) {
+    if constexpr (requires { prepare(w, scales, d[0], d[1], d[2], prepared, cudaStream_t{}); })
+      prepare(w, scales, d[0], d[1], d[2], prepared, cudaStream_t{});
+  };
+  call(std::get<1>(values), std::get<2>(values));
+}
+
 template <class... P>
 void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
-  Arguments arguments{dims, problem.elements(dims)};
+  Arguments arguments{dims, problem.elements(dims),
+                      problem.integers ? problem.integers(dims) : std::vector<int32_t>()};
   if (const size_t bytes = workspace_at(dims))
     arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
+  const size_t prepared = dims.size() == 3 ? prepared_for(dims[0], dims[1], dims[2]) : 0;
+  if (prepared) arguments.owned.push_back(arguments.prepared = allocate(prepared, 0xff));
   std::tuple<P...> values{arguments.next<P>()...};  // in braces: evaluated from left to right
+  if (prepared) prepare_from(values, dims, arguments.prepared);
   std::apply(kernel, values);
   check(cudaGetLastError(), "launch");
   check(cudaDeviceSynchronize(), "kernel");

@@ -106,6 +106,59 @@ inline std::vector<float> conv_bias_scale_relu(OracleCase& c) {
   return y;
 }
 
+/// y = conv2d(x, weight) + bias, 11x11, stride 4, padding 2; or with ReLU and the pool behind it.
+inline std::vector<float> conv2d(OracleCase& c, bool pooled) {
+  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"),
+             c_out = c.size("c_out");
+  const auto oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1;
+  const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
+  const auto pixel = [&](std::int64_t image, std::int64_t o, std::int64_t row, std::int64_t column) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < c_in; ++i)
+      for (std::int64_t r = 0; r < 11; ++r)
+        for (std::int64_t s = 0; s < 11; ++s) {
+          const std::int64_t y = row * 4 - 2 + r, z = column * 4 - 2 + s;
+          if (y < 0 || y >= h || z < 0 || z >= w) continue;
+          sum += x[((image * c_in + i) * h + y) * w + z] * weight[((o * c_in + i) * 11 + r) * 11 + s];
+        }
+    return sum + bias[o];
+  };
+  std::vector<float> result;
+  const std::int64_t rows = pooled ? (oh - 3) / 2 + 1 : oh, columns = pooled ? (ow - 3) / 2 + 1 : ow;
+  for (std::int64_t image = 0; image < n; ++image)
+    for (std::int64_t o = 0; o < c_out; ++o)
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column) {
+          if (!pooled) {
+            result.push_back(pixel(image, o, row, column));
+            continue;
+          }
+          float most = 0;
+          for (std::int64_t k = 0; k < 9; ++k)
+            most = std::max(most, pixel(image, o, row * 2 + k / 3, column * 2 + k % 3));
+          result.push_back(most);
+        }
+  return result;
+}
+
+/// y = LayerNorm(x) over c, h and w, in two passes.
+inline std::vector<float> layernorm(OracleCase& c) {
+  const auto n = c.size("n"), length = c.size("c") * c.size("h") * c.size("w");
+  const auto &x = c.tensor("x"), &gamma = c.tensor("gamma"), &beta = c.tensor("beta");
+  std::vector<float> y(x.size());
+  for (std::int64_t s = 0; s < n; ++s) {
+    float mean = 0, squares = 0;
+    for (std::int64_t j = 0; j < length; ++j) mean += x[s * length + j];
+    mean /= static_cast<float>(length);
+    for (std::int64_t j = 0; j < length; ++j)
+      squares += (x[s * length + j] - mean) * (x[s * length + j] - mean);
+    const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(length) + c.tensor("eps")[0]);
+    for (std::int64_t j = 0; j < length; ++j)
+      y[s * length + j] = (x[s * length + j] - mean) * inverse * gamma[j] + beta[j];
+  }
+  return y;
+}
+
 /// z = x + y.
 inline std::vector<float> vector_add(OracleCase& c) {
   const auto &x = c.tensor("x"), &y = c.tensor("y");
@@ -201,6 +254,9 @@ inline std::vector<float> float_kernel(OracleCase& c) {
   if (c.problem().id == "transpose") return transpose(c);
   if (c.problem().id == "sum") return sum(c);
   if (c.problem().id == "scan") return scan(c);
+  if (c.problem().id == "layernorm") return layernorm(c);
+  if (c.problem().id == "conv2d") return conv2d(c, false);
+  if (c.problem().id == "conv2d_relu_maxpool") return conv2d(c, true);
   return conv_bias_scale_relu(c);
 }
 

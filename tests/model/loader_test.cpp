@@ -79,6 +79,22 @@ TEST(Loader, ReadsEveryInit) {
   EXPECT_EQ(p.find("nothing"), nullptr);
 }
 
+TEST(Loader, ReadsTheInitsOfServing) {
+  std::string text = kDefinition;
+  const std::pair<const char*, const char*> changes[] = {
+      {"{permutation: {of: rows}}", "{lengths: {low: 0, high: 2 * cols}}"},
+      {"{offsets: {total: rows, segments: groups}}", "{counts: {total: rows}}"},
+      {"[rows], init: {generator: page_table}", "[rows, 2], init: {top_k: {of: cols, least: 0}}"},
+      {"{uniform: {low: -1, high: 1}}", "{pages: {table: pages, lengths: index}}"}};
+  for (const auto& [from, to] : changes) text = replace_all(text, from, to);
+  const auto p = load(text);
+  ASSERT_TRUE(p) << render(p.error());
+  EXPECT_EQ(std::get<InitLengths>(p->find("index")->init).high.text, "2 * cols");
+  EXPECT_EQ(std::get<InitCounts>(p->find("start")->init).total.text, "rows");
+  EXPECT_EQ(std::get<InitTopK>(p->find("pages")->init).of.text, "cols");
+  EXPECT_EQ(std::get<InitPages>(p->find("half")->init).table, "pages");
+}
+
 // Imported problems: the reference is the oracle, shapes may be fixed, a tensor may be a single number.
 TEST(Loader, WhereTheOracleIsTheReferenceShapesMayBeFixedAndNothingVaries) {
   const std::string definition = R"(schema: 1
@@ -208,6 +224,8 @@ const Mistake kMistakes[] = {
     {"NegativeStd", "std: 1", "std: -1", "std must not be negative", "-1}", ""},
     {"FloatInitOnIndices", "{permutation: {of: rows}}", "{normal: {mean: 0, std: 1}}",
      "i32 values cannot be drawn as `normal`", "normal: {mean: 0, std: 1}}}\n  - {name: start", ""},
+    {"PagesWithoutATable", "{uniform: {low: -1, high: 1}}", "{pages: {table: pages, lengths: index}}",
+     "`pages` is not an input of whole numbers with two dimensions", "pages, lengths", "[sequences]"},
     {"IntegerWithoutInit", ", init: {integer: {min: 0, max: 1}}", "", "an u8 tensor needs an `init`",
      "{name: mask", "integer"},
     {"IntegerOutOfRange", "{min: 0, max: 1}", "{min: 0, max: 256}", "from 0 to 255, not `256`", "256", ""},

@@ -24,11 +24,30 @@ OracleFunction oracle_of(const std::string& id) {
   return reinterpret_cast<OracleFunction>(dlsym(library, "capstone_oracle"));
 }
 
-/// `columns`: the extent of the last dimension.
-std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::int64_t columns,
-                        std::mt19937_64& random) {
-  std::vector<float> values(static_cast<std::size_t>(elements));
-  if (std::holds_alternative<InitGenerator>(parameter.init)) {  // probabilities: a row sums to about one
+/// Cuts that fall anywhere, whatever lengths the problem wants.
+std::vector<float> draw(const InitOffsets& init, const Sizes& sizes, std::mt19937_64& random) {
+  std::uniform_int_distribution<std::int64_t> cut(0, init.total.evaluate_integer(sizes).value());
+  std::vector<float> cuts{0.0f, static_cast<float>(cut.max())};
+  for (std::int64_t i = 1; i < init.segments.evaluate_integer(sizes).value(); ++i)
+    cuts.push_back(static_cast<float>(cut(random)));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+/// Where a problem has pages, the oracle must not read what no sequence uses; here that is a number, too.
+std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt19937_64& random) {
+  if (const auto* offsets = std::get_if<InitOffsets>(&parameter.init)) return draw(*offsets, sizes, random);
+  std::vector<float> values(static_cast<std::size_t>(elements_at(parameter, sizes).value()));
+  if (const auto* lengths = std::get_if<InitLengths>(&parameter.init)) {
+    const double low = lengths->low.evaluate(sizes).value(), high = lengths->high.evaluate(sizes).value();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(
+          std::round(low + (high - low) * static_cast<double>(i) / std::max<double>(1, values.size() - 1)));
+    return values;
+  }
+  if (std::holds_alternative<InitGenerator>(parameter.init) && parameter.dtype == DType::kF32) {
+    // Probabilities: a row sums to about one.
+    const double columns = parameter.shape.back().evaluate(sizes).value();
     std::uniform_real_distribution<float> uniform(0, 2);
     for (float& value : values) value = uniform(random) / static_cast<float>(columns);
     return values;
@@ -43,7 +62,9 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
     return values;
   }
-  if (std::holds_alternative<InitPermutation>(parameter.init)) {
+  const auto* generator = std::get_if<InitGenerator>(&parameter.init);
+  if (std::holds_alternative<InitPermutation>(parameter.init) ||
+      (generator && generator->name == "page_table")) {
     std::iota(values.begin(), values.end(), 0.0f);
     std::shuffle(values.begin(), values.end(), random);
     return values;
@@ -54,7 +75,8 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
     return values;
   }
-  const auto& init = std::get<InitNormal>(parameter.init);
+  const auto init =
+      std::holds_alternative<InitPages>(parameter.init) ? InitNormal{} : std::get<InitNormal>(parameter.init);
   std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
   for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));
   return values;
@@ -72,8 +94,7 @@ OracleCase::OracleCase(const std::string& id, Sizes sizes, std::uint64_t seed) :
     if (parameter.is_scalar())
       tensors_.push_back({static_cast<float>(parameter.value->evaluate(sizes_).value())});
     else
-      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(),
-                              shapes_.back().empty() ? 1 : shapes_.back().back(), random));
+      tensors_.push_back(draw(parameter, sizes_, random));
   }
   judge();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -102,6 +103,37 @@ TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
   c.judge();
   EXPECT_EQ(c.expected, (std::vector<double>{257, 0, 0, -128, 0, 0, 0, 0}));  // 257 needs nine bits
   EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
+}
+
+TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
+  OracleCase c("gemm_fp8_block", {{"m", 2}, {"k", 144}, {"n", 136}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("sfa") = {2, 3, 5, 7};      // two rows of two
+  c.tensor("sfb") = {11, 13, 17, 19};  // columns 0 to 127, and the rest
+  auto &a = c.tensor("a"), &b = c.tensor("b");
+  a[144 + 127] = 1.5f, a[144 + 128] = -448;  // row 1, on both sides of the border
+  b[127] = 0.5f, b[128] = 1;                 // column 0
+  b[130 * 144 + 127] = 1, b[130 * 144 + 128] = 0x1p-9f;
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_EQ(c.expected[136], 1.5 * 5 * 0.5 * 11 - 448.0 * 7 * 13);
+  EXPECT_EQ(c.expected[136 + 130], 1.5 * 5 * 17 - 448.0 * 0x1p-9 * 7 * 19);
+  EXPECT_DOUBLE_EQ(c.scale[136], std::hypot(1.5 * 5 * 0.5 * 11, 448.0 * 7 * 13));
+}
+
+TEST(W4a16Oracle, LowNibbleFirstZeroAtEightAndAScaleForEachGroup) {
+  OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 256}, {"n", 2}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  for (float& pair : c.tensor("w")) pair = 0x88;  // twice the zero point
+  c.tensor("w")[0] = 0xf0;                        // codes 0 and 15: -8 and 7
+  c.tensor("w")[64] = 0x89;                       // the second group of the first row: 1 and 0
+  c.tensor("w")[128 + 127] = 0x28;                // the last two of the second row: 0 and -6
+  c.tensor("scales") = {0.5f, 2, 0.25f, 4};
+  auto& x = c.tensor("x");
+  x[0] = 1, x[1] = 10, x[128] = 100, x[255] = 1000;
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{(-8 + 70) * 0.5 + 200, -6 * 1000 * 4.0}));
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(4.0 * 4 + 35 * 35 + 200 * 200));
 }
 
 TEST(TopkRowsOracle, TiesGoToTheLowerIndexAndShortRowsArePadded) {
@@ -206,6 +238,44 @@ TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
   EXPECT_EQ(c.expected[64], full.expected[64]);
 }
 
+TEST(VarlenAttentionOracle, SequencesDoNotSeeEachOtherAndHeadsShareKeys) {
+  // Four heads on two heads of keys; three sequences, of which the second is empty: tokens 0, then 1 and 2.
+  OracleCase c("varlen_attention", {{"total", 3}, {"hq", 4}, {"d", 64}, {"hk", 2}, {"segments", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("cu_seqlens") = {0, 1, 1, 3};
+  for (int row = 0; row < 6; ++row) c.tensor("v")[row * 64] = static_cast<float>(1 << row);  // token, head
+  c.judge();
+  const auto first = [&](int token, int head) { return c.expected[(token * 4 + head) * 64]; };
+  EXPECT_EQ(first(0, 1), 1);
+  EXPECT_EQ(first(0, 2), 2);
+  EXPECT_EQ(first(1, 0), 4);  // not token 0's
+  EXPECT_EQ(first(1, 3), 8);
+  EXPECT_EQ(first(2, 1), (4 + 16) / 2.0);
+  EXPECT_EQ(first(2, 2), (8 + 32) / 2.0);
+  EXPECT_DOUBLE_EQ(c.scale[(2 * 4 + 1) * 64], std::hypot(2.0, 8.0));
+}
+
+/// Two sequences of two pages of two tokens: none, and three, in pages 3 and 0. Two heads of q for one of k.
+TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
+  OracleCase c("paged_decode", {{"b", 2}, {"hq", 2}, {"d", 64}, {"max_pages", 2}, {"page", 2}, {"hk", 1}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("page_table") = {1, 2, 3, 0};
+  c.tensor("lengths") = {0, 3};
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* name : {"k_cache", "v_cache"})
+    for (const int slot : {1, 2, 3, 4, 5}) std::fill_n(c.tensor(name).begin() + slot * 64, 64, nan);
+  c.tensor("q")[3 * 64] = 8;        // the second head; divided by the root of 64
+  c.tensor("k_cache")[7 * 64] = 1;  // its second token
+  c.tensor("v_cache")[6 * 64] = 1, c.tensor("v_cache")[7 * 64] = 5;  // the first and the second
+  c.tensor("v_cache")[0] = 9;                                        // the third
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_EQ(c.expected[64], 0);
+  EXPECT_NEAR(c.expected[2 * 64], 5, 1e-14) << "no score: the mean";
+  EXPECT_NEAR(c.expected[3 * 64], (10 + 5 * std::exp(1.0)) / (2 + std::exp(1.0)), 1e-14);
+  EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
+}
+
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
   c.for_each_input([](float) { return 0.0f; });
@@ -245,6 +315,41 @@ TEST(ConvOracle, IsACorrelationAndClampsAfterTheScale) {
   EXPECT_EQ(c.expected, (std::vector<double>{12, 124, 240, 4, 6, 10}));
 }
 
+TEST(StridedConvOracle, OnesCountTheTapsInsideTheImage) {
+  for (const char* id : {"conv2d", "conv2d_loose"}) {
+    OracleCase c(id, {{"n", 1}, {"c_in", 2}, {"h", 11}, {"w", 15}, {"c_out", 1}}, 1);
+    c.for_each_input([](float) { return 1.0f; });
+    c.tensor("bias")[0] = 0.5f;
+    c.judge();  // rows of the image under the filter: 9 and 9; columns: 9, 11, 9
+    EXPECT_EQ(c.expected, (std::vector<double>{162.5, 198.5, 162.5, 162.5, 198.5, 162.5})) << id;
+  }
+}
+
+TEST(StridedConvOracle, ThePoolTakesTheLargestOfNineAndClampsAtZero) {
+  for (const char* id : {"conv2d_relu_maxpool", "conv2d_relu_maxpool_loose"}) {
+    OracleCase c(id, {{"n", 1}, {"c_in", 1}, {"h", 15}, {"w", 15}, {"c_out", 2}}, 1);
+    c.for_each_input([](float) { return 1.0f; });
+    c.tensor("bias") = {0.5f, -200.0f};
+    c.judge();  // the pixel in the middle sees 11 x 11 ones
+    EXPECT_EQ(c.expected, (std::vector<double>{121.5, 0})) << id;
+  }
+}
+
+TEST(LayernormOracle, AWholeSampleHasMeanBetaAndDeviationGamma) {
+  OracleCase c("layernorm", {{"n", 2}, {"c", 3}, {"h", 5}, {"w", 8}}, 1);
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);
+  std::fill(c.tensor("beta").begin(), c.tensor("beta").end(), 7.0f);
+  c.judge();
+  for (std::size_t sample = 0; sample < 2; ++sample) {
+    double sum = 0, squares = 0;
+    for (std::size_t j = 0; j < 120; ++j) sum += c.expected[sample * 120 + j];
+    for (std::size_t j = 0; j < 120; ++j)
+      squares += (c.expected[sample * 120 + j] - 7) * (c.expected[sample * 120 + j] - 7);
+    EXPECT_NEAR(sum / 120, 7, 1e-12);
+    EXPECT_NEAR(std::sqrt(squares / 120), 3, 1e-4);
+  }
+}
+
 TEST(LayernormOracle, MeanIsBetaAndDeviationIsGamma) {
   OracleCase c("bias_gelu_layernorm", {{"rows", 3}, {"cols", 200}}, 1);
   std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);
@@ -277,6 +382,68 @@ TEST(LayernormOracle, KnownByHand) {
 TEST(LayernormOracle, OneColumnIsBeta) {
   OracleCase c("bias_gelu_layernorm", {{"rows", 4}, {"cols", 1}}, 1);
   for (double value : c.expected) EXPECT_EQ(value, c.tensor("beta")[0]);
+}
+
+TEST(RmsnormOracle, KnownByHand) {
+  OracleCase c("rmsnorm", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {3, 4, 0, 0};
+  c.tensor("w") = {1, -2};
+  c.judge();
+  const double rms = std::sqrt(12.5 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 3 / rms, 1e-15);
+  EXPECT_NEAR(c.expected[1], -8 / rms, 1e-15);
+  EXPECT_EQ(c.expected[2], 0);  // a row of zeros stays one
+}
+
+TEST(RmsnormResidualOracle, NormalisesTheSum) {
+  OracleCase c("rmsnorm_residual", {{"rows", 1}, {"cols", 2}}, 1);
+  c.tensor("x") = {1, 1};
+  c.tensor("residual") = {2, 3};
+  c.tensor("w") = {1, 2};
+  c.judge();
+  const double rms = std::sqrt(12.5 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 3 / rms, 1e-15);
+  EXPECT_NEAR(c.expected[1], 8 / rms, 1e-15);
+}
+
+TEST(RmsnormFp8Oracle, TheLargestOfAGroupIs448AndAStepFollowsTheValue) {
+  OracleCase c("rmsnorm_fp8", {{"rows", 1}, {"cols", 256}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  for (float& w : c.tensor("w")) w = 1;
+  c.tensor("x")[0] = -8, c.tensor("x")[1] = 4.25f, c.tensor("x")[2] = 0.0078125f;  // the second group: zeros
+  c.judge();
+  EXPECT_NEAR(c.expected[0], -448, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[0], 16);  // codes from 256 to 448 lie 32 apart
+  EXPECT_NEAR(c.expected[1], 238, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[1], 8);
+  EXPECT_NEAR(c.expected[2], 0.4375, 1e-10);
+  EXPECT_DOUBLE_EQ(c.scale[2], 0.015625);
+  EXPECT_EQ(c.expected[3], 0);
+  EXPECT_DOUBLE_EQ(c.scale[3], 0x1p-10);  // codes below 2^-6 lie 2^-9 apart
+  EXPECT_EQ(c.expected[200], 0);
+}
+
+TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
+  OracleCase c("rmsnorm_qkv", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x")[0] = 3, c.tensor("x")[1] = 4;
+  c.tensor("g")[0] = 1, c.tensor("g")[1] = 2;
+  c.tensor("w")[0] = 1, c.tensor("w")[1] = 1, c.tensor("w")[8 * 5] = -1;
+  c.judge();
+  const double rms = std::sqrt(25.0 / 8 + static_cast<double>(1e-6f));
+  EXPECT_NEAR(c.expected[0], 11 / rms, 1e-14);
+  EXPECT_NEAR(c.expected[5], -3 / rms, 1e-14);
+  EXPECT_NEAR(c.scale[0], std::sqrt(9.0 + 64) / rms, 1e-14);
+}
+
+TEST(SwigluOracle, TheGatesComeFirst) {
+  OracleCase c("swiglu", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {0, 1, 5, 3, -100, 100, 2, 2};
+  c.judge();
+  EXPECT_EQ(c.expected[0], 0);
+  EXPECT_NEAR(c.expected[1], 3 / (1 + std::exp(-1.0)), 1e-15);
+  EXPECT_NEAR(c.expected[2], 0, 1e-40);
+  EXPECT_EQ(c.expected[3], 200);
 }
 
 std::vector<std::string> shipped() {

@@ -36,6 +36,12 @@ TEST(NextVersion, TheTwoCandidatesCountApart) {
   EXPECT_EQ(next_version(ledger, "llm", sha256_hex("x")).value(), "attempt-2");
 }
 
+TEST(NextVersion, WhatWasMadeTogetherCountsApart) {
+  LedgerView ledger;
+  ledger.human.push_back(measurement("v3"));
+  EXPECT_EQ(next_version(ledger, "together", sha256_hex("source of v3")).value(), "t1");
+}
+
 TEST(NextVersion, NonsenseIsRefused) {
   EXPECT_FALSE(next_version({}, "robot", sha256_hex("x")));
   EXPECT_FALSE(next_version({}, "human", "abc"));

@@ -56,6 +56,12 @@ struct CohortPages : ::testing::Test {
     EXPECT_TRUE(page) << render(page.error());
     return *page;
   }
+  void add_together(const std::string& name, double speedup, bool correct = true) {
+    summaries[name].outcomes.push_back(
+        {"together", correct ? "PASS" : "WRONG", correct ? "FASTER" : "NOT JUDGED", correct, "cuda",
+         "NVIDIA H200",
+         correct ? std::optional(Interval{speedup, speedup * 0.98, speedup * 1.02}) : std::nullopt, 50, ""});
+  }
 };
 
 bool has(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
@@ -69,6 +75,45 @@ TEST_F(CohortPages, TheGradebookHasATableCurvesWinsAndMarks) {
         "2 of 2</td>", "1 of 2 [1]", "class=\"number strong\">80</td>", "75 %"})
     EXPECT_TRUE(has(page, part)) << part;
   EXPECT_FALSE(has(page, "{{"));
+}
+
+TEST_F(CohortPages, TheClassPageSaysNothingOfTogetherWhereNobodyHasIt) {
+  add("a", "Ada", 2.0, 1.0);
+  EXPECT_FALSE(has(gradebook(), "both together"));
+}
+
+TEST_F(CohortPages, FewKernelsMadeTogetherDecideNothing) {
+  add("a", "Ada", 2.0, 1.0);
+  add("b", "Bob", 1.5, std::nullopt);
+  add("c", "Cyd", 1.2, 1.3);
+  add_together("a", 3.0);
+  add_together("c", 1.3);
+  const std::string page = gradebook();
+  EXPECT_TRUE(
+      has(page,
+          "2 of 3 submissions have a kernel that was made together. It beats the better one of the two "
+          "alone in 1, loses to it in 0, and 1 is not decided by the intervals."));
+  EXPECT_TRUE(has(page, "too few to say whether the thesis held"));
+  EXPECT_TRUE(has(page, "Median of the ratio: 1.25x"));
+}
+
+TEST_F(CohortPages, TheThesisHoldsOnlyWhereTheIntervalOfTheShareSaysSo) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string name(1, static_cast<char>('a' + i));
+    add(name, "Person " + name, 2.0, 1.0);
+    add_together(name, 3.0);
+  }
+  EXPECT_TRUE(has(gradebook(), "The thesis held in this class."));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    summaries[name].outcomes.pop_back();
+    add_together(name, 0, false);
+  }
+  EXPECT_TRUE(has(gradebook(), "does not decide whether the thesis held"));
+  for (const char* name : {"e", "f", "g", "h"}) {
+    summaries[name].outcomes.pop_back();
+    add_together(name, 1.1);
+  }
+  EXPECT_TRUE(has(gradebook(), "The thesis did not hold in this class"));
 }
 
 TEST_F(CohortPages, WhatWasNotJudgedHasAReasonAndNoLinkToASheetThatIsNotThere) {

@@ -1,5 +1,8 @@
 // Recorded ladders as a user asks for them.
 #include "harness/workflows/ladder_run.h"
+
+#include <algorithm>
+
 #include "tests/workflows/fixture.h"
 
 namespace capstone::workflows::test {
@@ -37,6 +40,29 @@ TEST_F(Ladders, RecordedOnADevice) {
   EXPECT_NE(recorded_ladders("h200", run, workspace_).error().hint.find("did you mean `sgemm`"),
             std::string::npos);
   EXPECT_FALSE(recorded_ladders("no_such_device", run, workspace_));
+}
+
+TEST_F(Ladders, AtPublishedSizes) {
+  LadderRun run;
+  run.published = true;
+  run.backend = Backend::kEmulated;
+  run.problem = "vector_add";  // publishes none
+  const auto none = run_ladders(run, workspace_, sink());
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().what.find("no published sizes"), std::string::npos);
+  run.problem = "gemm_bf16";
+  const auto recorded = recorded_ladders("h200", run, workspace_);
+  if (!recorded) {
+    EXPECT_NE(recorded.error().what.find("published"), std::string::npos);
+    return;
+  }
+  const auto problem = find_problem(workspace_.resources.problems(), "gemm_bf16");
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->published.size(), 40u);
+  for (const Ladder& ladder : *recorded)
+    EXPECT_TRUE(std::any_of(problem->published.begin(), problem->published.end(), [&](const auto& named) {
+      return sizes_json(named.second) == ladder.sizes;
+    })) << ladder.key();
 }
 
 TEST_F(Ladders, ALiveLadderNeedsTimes) {

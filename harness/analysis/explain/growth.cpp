@@ -21,23 +21,70 @@ Line name_of(const KernelCounts& kernel, const LineCounts& line) {
   return {kernel.function.empty() ? kernel.kernel : kernel.function, line.file, line.line};
 }
 
-std::map<Line, double> clocks_of(const Explanation& e) {
-  std::map<Line, double> clocks;
+using Quantity = double (*)(const LineCounts&);
+double clocks_of(const LineCounts& line) { return modelled_clocks(line); }
+double moved_by(const LineCounts& line) { return line.moved_bytes(); }
+
+std::map<Line, double> per_line(const Explanation& e, Quantity quantity) {
+  std::map<Line, double> values;
   for (const KernelCounts& kernel : e.kernels)
-    for (const LineCounts& line : kernel.lines) clocks[name_of(kernel, line)] += modelled_clocks(line);
-  return clocks;
+    for (const LineCounts& line : kernel.lines) values[name_of(kernel, line)] += quantity(line);
+  return values;
 }
 
-double total_of(const std::map<Line, double>& clocks) {
+double total_of(const std::map<Line, double>& values) {
   double sum = 0;
-  for (const auto& [line, each] : clocks) sum += each;
+  for (const auto& [line, each] : values) sum += each;
   return sum;
 }
 
-double clocks_at(const std::map<Line, double>& clocks, const Line& line) {
-  const auto found = clocks.find(line);
-  return found == clocks.end() ? 0 : found->second;
+double value_at(const std::map<Line, double>& values, const Line& line) {
+  const auto found = values.find(line);
+  return found == values.end() ? 0 : found->second;
 }
+
+/// How one quantity of each line grows.
+class Rule {
+ public:
+  Rule(const Explanation& e, const Sizes& observed, const GrowthPlan& plan,
+       std::span<const Explanation> larger, Quantity quantity)
+      : base(per_line(e, quantity)), observed_(observed), plan_(plan) {
+    for (const Explanation& each : larger) grown_.push_back(per_line(each, quantity));
+  }
+
+  double predicted(const Line& line, const Sizes& sizes) const {
+    const double here = value_at(base, line);
+    double value = here;
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const std::size_t symbol = plan_.steps[i].symbol;
+      const auto from = static_cast<double>(observed_[symbol].second),
+                 learnt = static_cast<double>(plan_.steps[i].sizes[symbol].second),
+                 to = static_cast<double>(sizes[symbol].second);
+      const double ratio = here > 0 ? value_at(grown_[i], line) / here : 1;
+      value *= ratio > learnt / from  // faster than the size: n^2 of an attention's scores
+                   ? std::pow(to / from, std::log(ratio) / std::log(learnt / from))
+                   : std::max(0.0, 1 + (ratio - 1) / (learnt - from) * (to - from));
+    }
+    return value;
+  }
+  double predicted(const Sizes& sizes) const {
+    double sum = 0;
+    for (const auto& [line, value] : base) sum += predicted(line, sizes);
+    return sum;
+  }
+  /// Whether it predicts the total of the run that tests it.
+  bool holds(const Explanation& all, Quantity quantity) const {
+    const double seen = total_of(per_line(all, quantity));
+    return std::fabs(predicted(plan_.all) - seen) <= kMostOff * seen;
+  }
+
+  const std::map<Line, double> base;
+
+ private:
+  const Sizes& observed_;
+  const GrowthPlan& plan_;
+  std::vector<std::map<Line, double>> grown_;
+};
 
 // `factor` times the value of one symbol, but not more than at the measured size.
 Result<std::optional<Sizes>> with_larger(const Problem& problem, Sizes sizes, std::size_t symbol,
@@ -77,28 +124,10 @@ Result<std::optional<GrowthPlan>> plan_growth(const Problem& problem, const Size
 
 void extend_to_measured(Explanation& e, const Problem& problem, const Sizes& observed, const GrowthPlan& plan,
                         std::span<const Explanation> larger, const Explanation& all) {
-  const std::map<Line, double> base = clocks_of(e);
-  std::vector<std::map<Line, double>> grown;
-  for (const Explanation& each : larger) grown.push_back(clocks_of(each));
-  const auto predicted = [&](const Line& line, const Sizes& sizes) {
-    const double here = clocks_at(base, line);
-    double clocks = here;
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-      const std::size_t symbol = plan.steps[i].symbol;
-      const auto from = static_cast<double>(observed[symbol].second),
-                 learnt = static_cast<double>(plan.steps[i].sizes[symbol].second),
-                 to = static_cast<double>(sizes[symbol].second);
-      const double ratio = here > 0 ? clocks_at(grown[i], line) / here : 1;
-      clocks *= ratio > learnt / from  // faster than the size: n^2 of an attention's scores
-                    ? std::pow(to / from, std::log(ratio) / std::log(learnt / from))
-                    : std::max(0.0, 1 + (ratio - 1) / (learnt - from) * (to - from));
-    }
-    return clocks;
-  };
-  double expected = 0;
-  for (const auto& [line, clocks] : base) expected += predicted(line, plan.all);
-  const double seen = total_of(clocks_of(all));
-  if (!(std::fabs(expected - seen) <= kMostOff * seen)) {
+  if (const Rule moved(e, observed, plan, larger, moved_by); moved.holds(all, moved_by))
+    e.moved_at_measured = moved.predicted(problem.measure);
+  const Rule clocks(e, observed, plan, larger, clocks_of);
+  if (!clocks.holds(all, clocks_of)) {
     e.caution += fmt::format(
         "{}the counts do not grow by a rule from {} to {}: costs and advice are those of the size shown; "
         "choose a larger one with --size",
@@ -106,8 +135,9 @@ void extend_to_measured(Explanation& e, const Problem& problem, const Sizes& obs
     return;
   }
   rank_lines(e, [&](const KernelCounts& kernel, const LineCounts& line) {
-    const double here = clocks_at(base, name_of(kernel, line));
-    return here > 0 ? modelled_clocks(line) / here * predicted(name_of(kernel, line), problem.measure) : 0;
+    const Line name = name_of(kernel, line);
+    const double here = value_at(clocks.base, name);
+    return here > 0 ? modelled_clocks(line) / here * clocks.predicted(name, problem.measure) : 0;
   });
   e.shares_at = sizes_json(problem.measure);
 }

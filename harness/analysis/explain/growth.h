@@ -24,10 +24,10 @@ struct GrowthPlan {
 /// no larger value within what a few runs may cost. @error the problem's expressions
 Result<std::optional<GrowthPlan>> plan_growth(const Problem& problem, const Sizes& observed);
 
-/// Gives `e` the shares and the advice of the problem's measured size. Where the rule does not predict the
+/// Gives `e` the shares, the advice and the bytes moved of the problem's measured size. Where the rule does not predict the
 /// total of `all` within 10 %, they stay those of the observed size, and `e.caution` says so.
 ///
-/// The rule: a line's modelled clocks are a product of functions of one size each. Such a function is affine,
+/// The rule: a line's modelled clocks, and its bytes moved, are a product of functions of one size each. Such a function is affine,
 /// or a power of the size where it grows faster.
 /// @param larger  the explanations of plan.steps; @param all  the one of plan.all
 void extend_to_measured(Explanation& e, const Problem& problem, const Sizes& observed, const GrowthPlan& plan,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "harness/analysis/explain/explain.h"
 #include "harness/base/digest.h"
@@ -101,9 +102,11 @@ std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung
                                  [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
   const LineCounts& total = explained->total;
+  const auto cost = cost_at(*request.problem, request.problem->measure);
   return LadderStep::Counts{
       total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
-      explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
+      explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0,
+      cost && cost->bytes > 0 ? explained->moved_at_measured / cost->bytes : 0};
 }
 
 }  // namespace
@@ -216,6 +219,23 @@ std::optional<double> Ladder::gain(std::size_t step) const {
   for (std::size_t below = step; below-- > 0;)
     if (steps[below].timed()) return steps[below].ms.point / steps[step].ms.point;
   return std::nullopt;
+}
+
+std::vector<OverSizes> over_sizes(const std::vector<Ladder>& ladders) {
+  std::vector<OverSizes> all;  // of_library: the sum of logarithms until the end
+  for (const Ladder& ladder : ladders)
+    for (const LadderStep& step : ladder.steps) {
+      if (!step.timed() || step.of_library.point <= 0) continue;
+      auto mean = std::find_if(all.begin(), all.end(), [&](const OverSizes& known) {
+        return known.problem == ladder.problem && known.rung == step.rung.name;
+      });
+      if (mean == all.end()) mean = all.insert(all.end(), {ladder.problem, step.rung.name, 0, 0});
+      ++mean->sizes;
+      mean->of_library += std::log(step.of_library.point);
+    }
+  std::erase_if(all, [](const OverSizes& mean) { return mean.sizes < 2; });
+  for (OverSizes& mean : all) mean.of_library = std::exp(mean.of_library / mean.sizes);
+  return all;
 }
 
 std::string Ladder::key() const {

@@ -69,6 +69,7 @@ struct LadderStep {
     double sectors_per_request = 0, wavefronts_over_ideal = 0;  ///< 0: no such access
     /// sectors touched, divided by what the problem has to move
     double moved_over_compulsory = 0;
+    double at_measured = 0;  ///< the same at the measured size, by a rule; 0: the rule does not hold
   };
   std::optional<Counts> counts;  ///< empty: on a GPU, or the CPU cannot run it
 
@@ -106,6 +107,15 @@ struct Ladder {
   /// "transpose rows=8192 cols=8192": identifies a ladder in a results file.
   std::string key() const;
 };
+
+/// How a rung compares with the library over the sizes of several ladders.
+struct OverSizes {
+  std::string problem, rung;
+  int sizes = 0;          ///< at which it has a time
+  double of_library = 0;  ///< geometric mean of the library's time divided by the rung's
+};
+/// One entry for each rung that has a time at more than one size, in the order of the ladders.
+std::vector<OverSizes> over_sizes(const std::vector<Ladder>& ladders);
 
 /// Judges all rungs in one interleaved run. On the emulated backend, rungs that pass are explained instead of
 /// timed.

@@ -57,7 +57,8 @@ void to_json(Json& json, const Ladder& l) {
     if (s.counts)
       step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request},
                         {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
-                        {"moved_over_compulsory", s.counts->moved_over_compulsory}};
+                        {"moved_over_compulsory", s.counts->moved_over_compulsory},
+                        {"moved_at_measured", s.counts->at_measured}};
     json["steps"].push_back(std::move(step));
   }
 }

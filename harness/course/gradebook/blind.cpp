@@ -31,7 +31,7 @@ std::string measurements_of(const LedgerView& ledger) {
   std::string text =
       "# What was measured\n\n| version | gate one | gate two | speedup | expected | reason |\n"
       "|:--|:--|:--|:--|:--|:--|\n";
-  for (const char* candidate : {"human", "llm"})
+  for (const char* candidate : kCandidates)
     for (const Measurement* m : ledger.versions(candidate)) {
       const auto expected = ledger.expected_speedup(candidate, m->version);
       text += fmt::format(
@@ -97,7 +97,7 @@ Result<void> write_blind_copy(const fs::path& folder, const std::string& code, c
     files.push_back(project / "worklog.md");
   if (auto ledger = read_ledger(project / ".capstone" / "ledger.jsonl"); !project.empty() && ledger)
     CAPSTONE_CHECK(write_file_atomic(folder / "ledger.md", mask.apply(measurements_of(*ledger))));
-  for (const char* part : {"human", "llm"})
+  for (const char* part : kCandidates)
     if (!project.empty())
       for (fs::recursive_directory_iterator walk(project / part, error), end; !error && walk != end;
            walk.increment(error))

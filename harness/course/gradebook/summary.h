@@ -11,7 +11,7 @@ namespace capstone {
 
 /// A summary of one candidate's judgement.
 struct Outcome {
-  std::string candidate;           ///< "human" or "llm"
+  std::string candidate;           ///< one of kCandidates
   std::string gate_one, gate_two;  ///< the words of label_of(): "PASS", "FASTER"
   bool correct = false;
   std::string backend, device;

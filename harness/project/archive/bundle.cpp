@@ -39,7 +39,7 @@ bool is_kernel(const std::string& path) {
 
 // Whether the path lies in a folder of `candidate`.
 bool belongs_to(const std::string& candidate, const std::string& path) {
-  if (candidate == "human") return path.starts_with("human/");
+  if (candidate == "human" || candidate == "together") return path.starts_with(candidate + "/");
   std::optional<int> attempt = attempt_of(path);
   return attempt && (candidate == "llm" || candidate == fmt::format("attempt-{}", *attempt));
 }
@@ -53,21 +53,23 @@ bool needs(const std::string& candidate, const std::string& path) {
 // The kernel in a candidate's own folder, not in a folder below it.
 bool is_kernel_of(const std::string& candidate, const std::string& path) {
   return belongs_to(candidate, path) && is_kernel(path) &&
-         std::count(path.begin(), path.end(), '/') == (candidate == "human" ? 1 : 2);
+         std::count(path.begin(), path.end(), '/') ==
+             (candidate == "human" || candidate == "together" ? 1 : 2);
 }
 
 Result<void> check_candidate(const std::string& candidate, const std::vector<CollectedFile>& files) {
-  bool known = candidate == "human" || candidate == "llm" ||
+  bool known = candidate == "human" || candidate == "llm" || candidate == "together" ||
                (candidate.starts_with("attempt-") && attempt_of("llm/" + candidate + "/"));
   if (!known)
     return fail(fmt::format("unknown candidate \"{}\"", candidate), "",
-                "name human, llm or attempt-1, attempt-2 …");
+                "name human, llm, together or attempt-1, attempt-2 …");
   bool kernel = std::any_of(files.begin(), files.end(),
                             [&](const CollectedFile& f) { return is_kernel_of(candidate, f.path); });
   if (!kernel)
     return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
-                candidate == "human" ? "write human/kernel.cu (or kernel.py)"
-                                     : "add a reply first: capstone llm add REPLY");
+                candidate == "human"      ? "write human/kernel.cu (or kernel.py)"
+                : candidate == "together" ? "capstone together begin"
+                                          : "add a reply first: capstone llm add REPLY");
   return {};
 }
 

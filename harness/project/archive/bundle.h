@@ -13,10 +13,11 @@
 namespace capstone {
 
 struct BundleRequest {
-  std::vector<std::string> candidates = {"human", "llm"};  ///< "human", "llm" (every attempt) or "attempt-3"
-  Json options = Json::object();                           ///< options of the measurement, as the command
-                                                           ///< line defines them
-  std::string tool;                                        ///< version of capstone
+  std::vector<std::string> candidates = {
+      "human", "llm"};            ///< "human", "llm" (every attempt), "together" or "attempt-3"
+  Json options = Json::object();  ///< options of the measurement, as the command
+                                  ///< line defines them
+  std::string tool;               ///< version of capstone
 };
 
 struct BundleReceipt : Receipt {

@@ -12,7 +12,7 @@ namespace capstone {
 namespace {
 
 constexpr std::array<std::string_view, 3> kTopFiles = {"capstone.yaml", "worklog.md", "README.md"};
-constexpr std::array<std::string_view, 4> kTopFolders = {"problem", "human", "llm", "report"};
+constexpr std::array<std::string_view, 5> kTopFolders = {"problem", "human", "llm", "together", "report"};
 constexpr std::array<std::string_view, 13> kProducts = {".o",        ".so",      ".a",   ".cubin", ".ptx",
                                                         ".fatbin",   ".exe",     ".out", ".obj",   ".pyc",
                                                         ".nsys-rep", ".ncu-rep", ".gch"};

@@ -29,7 +29,8 @@ bool is_ledger(const std::string& path) { return path.starts_with(".capstone/led
 // These files are never changed: the ledger or capstone.yaml holds their digests, or they name the student.
 bool is_bound(const std::string& path) {
   if (path.starts_with(".capstone/") || path.starts_with("problem/") || path == "capstone.yaml") return true;
-  if (path.starts_with("human/")) return !path.ends_with(".md") && !path.ends_with(".txt");
+  if (path.starts_with("human/") || path.starts_with("together/"))
+    return !path.ends_with(".md") && !path.ends_with(".txt");
   bool attempt = path.starts_with("llm/attempt-");
   return attempt && (path.ends_with("/prompt.md") || path.ends_with("/reply.md") || path.ends_with(".cu") ||
                      path.ends_with(".py"));

@@ -3,10 +3,12 @@
 // previous line that the same machine wrote. A machine's chain begins with a record that names no
 // predecessor; a ledger may hold several chains of one machine (from several bundles judged there). Nothing
 // is ever rewritten.
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/model/explanation.h"
@@ -16,6 +18,10 @@
 namespace capstone {
 
 class JudgeKey;
+
+/// Whose kernels a project has: the student's, the model's, and the one that student, model and profiler made
+/// with each other. The third is marked in no criterion.
+inline constexpr std::array<const char*, 3> kCandidates{"human", "llm", "together"};
 
 /// Whose signatures a ledger's measurements have.
 struct Voucher {
@@ -33,6 +39,7 @@ struct LedgerView {
   std::vector<Prediction> predictions;
   std::vector<Measurement> human;  ///< every measurement, in order
   std::vector<Measurement> llm;
+  std::vector<Measurement> together;
   std::vector<Attempt> attempts;  ///< without those that were withdrawn
   std::vector<Withdrawal> withdrawals;
   std::vector<Explanation> explanations;  ///< every one, in order
@@ -42,6 +49,9 @@ struct LedgerView {
   std::vector<std::string> damage;
   std::string stub_sha256;  ///< of the stub that `init` wrote; empty: the project began with other code
 
+  /// The measurements of one of kCandidates; of any other name: the human's.
+  const std::vector<Measurement>& of(std::string_view candidate) const;
+  std::vector<Measurement>& of(std::string_view candidate);
   /// Whether it judged the stub that `init` wrote: nothing of the student's was measured.
   bool is_of_stub(const Measurement& measurement) const {
     return !stub_sha256.empty() && measurement.source_sha256 == stub_sha256;
@@ -56,7 +66,7 @@ struct LedgerView {
   /// The best correct entry of versions() by speedup (judged on a GPU), else the last correct one; null if
   /// none passed.
   const Measurement* best(const std::string& candidate) const;
-  /// "v2" or "attempt-1", as in versions(); null if it was never measured.
+  /// "v2", "attempt-1" or "t3", as in versions(); null if it was never measured.
   const Measurement* find(const std::string& version) const;
   /// The first reason and the first expectation that any measurement of the version has. Measuring it again
   /// does not change them.

@@ -34,12 +34,13 @@ Content content_of(const Record& record) {
   if (record.kind == "explanation") content.explanation = body.get<Explanation>();
   if (record.kind == "hint") content.hint = body.get<TakenHint>();
   if (record.kind == "profile") check_texts(body, {"candidate", "version", "source_sha256"});
+  if (record.kind == "together") check_texts(body, {"from", "source_sha256"});
   if (record.kind == "search") check_texts(body, {"run", "search", "provider", "best", "ended"});
   if (record.kind == "checkin") check_texts(body, {"stuck"});
   if (record.kind == "init")
     check_texts(body, {"problem_id", "problem_digest", "started_from", "kernel_sha256"});
   if (content.measurement && trim(content.measurement->version).empty())
-    throw std::invalid_argument("version must be v1, v2 … or attempt-1 …, not empty");
+    throw std::invalid_argument("version must be v1, v2 …, attempt-1 … or t1 …, not empty");
   return content;
 }
 

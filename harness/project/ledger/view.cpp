@@ -26,15 +26,11 @@ long number_of(const std::string& version) {
   return digits < version.size() && version.size() - digits < 10 ? std::stol(version.substr(digits)) : 0;
 }
 
-const std::vector<Measurement>& list_of(const LedgerView& view, const std::string& candidate) {
-  return candidate == "llm" ? view.llm : view.human;
-}
-
 // An explanation made before the first measurement gets its version now.
 void name_explained(LedgerView& view) {
   for (Explanation& e : view.explanations) {
     if (!e.version.empty() || e.source_sha256.empty()) continue;
-    for (const Measurement& m : list_of(view, e.candidate))
+    for (const Measurement& m : view.of(e.candidate))
       if (m.source_sha256 == e.source_sha256) e.version = m.version;
   }
 }
@@ -62,7 +58,8 @@ void add_hint(LedgerView& view, TakenHint hint, std::size_t at) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < view.records.size(); ++i) {
     const Record& other = view.records[i];
-    if (other.kind != "measurement" || text_at(other.body, "candidate") == "llm") continue;
+    if (other.kind != "measurement") continue;
+    if (const std::string by = text_at(other.body, "candidate"); by == "llm" || by == "together") continue;
     if (!view.stub_sha256.empty() && text_at(other.body, "source_sha256") == view.stub_sha256) continue;
     const std::string version = printable(text_at(other.body, "version"));
     if (!seen.insert(version).second) continue;
@@ -96,6 +93,13 @@ std::string text_of(const std::vector<Voucher>& vouchers, const std::map<std::st
   return join(parts, ", ");
 }
 
+const std::vector<Measurement>& LedgerView::of(std::string_view candidate) const {
+  return candidate == "llm" ? llm : candidate == "together" ? together : human;
+}
+std::vector<Measurement>& LedgerView::of(std::string_view candidate) {
+  return candidate == "llm" ? llm : candidate == "together" ? together : human;
+}
+
 Result<LedgerView> read_ledger(const fs::path& path) {
   auto bytes = read_ledger_text(path);
   if (!bytes) {
@@ -124,7 +128,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
     if (content.withdrawal) withdraw(view, *content.withdrawal);
     if (content.measurement) {
       measured |= !view.is_of_stub(*content.measurement);
-      auto& list = content.measurement->candidate == "llm" ? view.llm : view.human;
+      auto& list = view.of(content.measurement->candidate);
       list.push_back(std::move(*content.measurement));
     }
   }
@@ -135,7 +139,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
 
 std::vector<const Measurement*> LedgerView::versions(const std::string& candidate) const {
   std::map<std::string, const Measurement*> last;
-  for (const Measurement& each : list_of(*this, candidate)) {
+  for (const Measurement& each : of(candidate)) {
     const Measurement*& kept = last[each.version];
     if (!kept || weight(each) >= weight(*kept)) kept = &each;
   }
@@ -169,14 +173,14 @@ const Measurement* LedgerView::best(const std::string& candidate) const {
 }
 
 std::string LedgerView::reason(const std::string& candidate, const std::string& version) const {
-  for (const Measurement& each : list_of(*this, candidate))
+  for (const Measurement& each : of(candidate))
     if (each.version == version && !trim(each.reason).empty()) return each.reason;
   return {};
 }
 
 std::optional<double> LedgerView::expected_speedup(const std::string& candidate,
                                                    const std::string& version) const {
-  for (const Measurement& each : list_of(*this, candidate))
+  for (const Measurement& each : of(candidate))
     if (each.version == version && each.expected_speedup) return each.expected_speedup;
   return std::nullopt;
 }
@@ -224,7 +228,7 @@ Json LedgerView::counted_sizes() const {
 }
 
 const Measurement* LedgerView::find(const std::string& version) const {
-  for (const char* candidate : {"human", "llm"})
+  for (const char* candidate : kCandidates)
     for (const Measurement* each : versions(candidate))
       if (each->version == version) return each;
   return nullptr;

@@ -32,7 +32,7 @@ std::uintmax_t bytes_of(const fs::path& entry) {
 
 std::vector<Entry> entries_of(const fs::path& cache) {
   std::vector<Entry> entries;
-  for (const char* folder : {"emulated", "emulated/objects", "cuda", "nvcc", "oracles"}) {
+  for (const char* folder : {"emulated", "emulated/objects", "cuda", "nvcc", "oracles", "programs"}) {
     std::error_code code;
     for (fs::directory_iterator at(cache / folder, code), end; !code && at != end; at.increment(code)) {
       std::error_code gone;

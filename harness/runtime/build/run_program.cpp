@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/emulator/runtime/time_limit.h"
+#include "harness/runtime/build/cache.h"
+#include "harness/runtime/build/compiler.h"
+#include "harness/runtime/build/cuda.h"
+#include "harness/runtime/build/neighbours.h"
 #include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone {
@@ -10,7 +17,95 @@ namespace {
 constexpr std::size_t kLargestProgramFile = std::size_t{1} << 30;  // [B]
 constexpr std::chrono::seconds kPatience{10};                      // beyond the time limit, for its message
 constexpr int kMaxProgramTasks = 1024;  // blocks of a cooperative launch have a thread each
+constexpr std::size_t kLargestSource = std::size_t{16} << 20;  // [B]
+constexpr std::chrono::seconds kNvccLimit{300};
+
+std::vector<fs::path> sources_of(const ProgramRequest& request) {
+  std::vector<fs::path> sources{fs::canonical(request.source)};
+  for (const fs::path& more : request.more_sources) sources.push_back(fs::canonical(more));
+  return sources;
+}
+
+std::vector<std::string> nvcc_flags(const ProgramRequest& request, const std::string& arch) {
+  const std::string number = arch.substr(3);
+  std::vector<std::string> flags{"-std=" + request.standard,
+                                 "-O3",
+                                 "-t",
+                                 "2",
+                                 "-gencode",
+                                 fmt::format("arch=compute_{0},code=sm_{0}", number)};
+  for (const fs::path& folder : request.include_folders) flags.insert(flags.end(), {"-I", folder.string()});
+  for (const std::string& definition : request.definitions) flags.push_back("-D" + definition);
+  return flags;
+}
+
+// The program in the cache, by the digest of all that went into it; or nvcc's log.
+struct Built {
+  fs::path program;
+  std::string log;
+};
+Result<Built> build_with_nvcc(const ProgramRequest& request, const std::string& arch, const Sandbox& sandbox,
+                              const Resources& resources) {
+  CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
+  const std::vector<fs::path> sources = sources_of(request);
+  const std::vector<std::string> flags = nvcc_flags(request, arch);
+  DigestBuilder digest;
+  for (const fs::path& source : sources) {
+    CAPSTONE_TRY(const std::string text, read_file(source, kLargestSource));
+    digest.add(source.filename().string(), text).add("neighbours", digest_of_neighbours(source));
+  }
+  digest.add("flags", join(flags, " ")).add("nvcc", toolkit.version);
+  const fs::path folder = resources.cache / "programs" / digest.hex().substr(0, 32);
+  std::error_code ignored;
+  if (use_cached(folder) && fs::exists(folder / "program", ignored)) return Built{folder / "program", {}};
+
+  const fs::path work = temporary_beside(folder);
+  CAPSTONE_CHECK(make_folders(work));
+  CompilerStep step;
+  step.argv = {toolkit.nvcc.string()};
+  step.argv.insert(step.argv.end(), flags.begin(), flags.end());
+  step.read = request.include_folders;
+  step.read.push_back(toolkit.root);
+  for (const fs::path& source : sources) {
+    step.argv.push_back(source.string());
+    step.read.push_back(source.parent_path());
+  }
+  step.argv.insert(step.argv.end(), {"-o", "program"});
+  step.cwd = step.work = work;
+  step.timeout = kNvccLimit;
+  CAPSTONE_TRY(const ProcessResult run, run_compiler(step, &sandbox, resources));
+  if (!run.ok() || !is_own_file(work / "program")) {
+    fs::remove_all(work, ignored);
+    return Built{{}, run.err + run.out + "\n" + explain_end(run, step)};
+  }
+  fs::rename(work, folder, ignored);  // fails where another process was first: its program is as good
+  if (ignored) fs::remove_all(work, ignored);
+  return Built{folder / "program", {}};
+}
 }  // namespace
+
+Result<CudaRun> run_cuda_program(const ProgramRequest& request, const std::string& arch,
+                                 const Resources& resources) {
+  std::error_code ignored;
+  for (const fs::path& file : request.more_sources)
+    if (!fs::is_regular_file(file, ignored)) return fail("no such file", file.string());
+  if (!fs::is_regular_file(request.source, ignored)) return fail("no such file", request.source.string());
+  Sandbox sandbox = Sandbox::detect(resources);
+  CudaRun run;
+  CAPSTONE_TRY(const Built built, build_with_nvcc(request, arch, sandbox, resources));
+  run.log = built.log;
+  if (!run.built()) return run;
+  ProcessSpec spec;
+  spec.argv = {built.program.string()};
+  spec.argv.insert(spec.argv.end(), request.arguments.begin(), request.arguments.end());
+  spec.timeout = request.timeout;
+  spec.max_file = kLargestProgramFile;
+  const fs::path data = fs::canonical(request.source).parent_path();
+  CAPSTONE_TRY(run.process, run_process(sandbox.confine(
+                                std::move(spec),
+                                {.read = {built.program.parent_path(), data}, .write = {}, .gpu = true})));
+  return run;
+}
 
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources) {
   Sandbox sandbox = Sandbox::detect(resources);

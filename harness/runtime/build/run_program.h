@@ -38,4 +38,16 @@ struct ProgramRun {
 /// @error no compiler, no CUDA headers, no such file; a source that does not compile is not an Error.
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources);
 
+struct CudaRun {
+  std::string log;          ///< of nvcc, where the program does not build; else empty
+  ProcessResult process{};  ///< how it ended; meaningful when it was built
+  bool built() const { return log.empty(); }
+};
+
+/// As run_emulated_program(), built by nvcc for `arch` ("sm_90a") and run on this machine's GPU. Builds are
+/// kept in the cache. What only the emulator knows (schedule, seed, variant, OpenMP) is left out.
+/// @error no CUDA Toolkit, no such file; a source that does not compile is not an Error.
+Result<CudaRun> run_cuda_program(const ProgramRequest& request, const std::string& arch,
+                                 const Resources& resources);
+
 }  // namespace capstone

@@ -82,6 +82,29 @@ tl::expected<void, WorkerFailure> DeviceBuffers::share(Runner& runner, bool trus
   return {};
 }
 
+// The table and the lengths are in place when the steps run: they are uploaded before.
+Json DeviceBuffers::poison_step(const PagedCache& cache, const char* arena, std::size_t place,
+                                DType dtype) const {
+  const auto slot_of = [this](int parameter) -> const TensorSlot& {
+    return *std::find_if(layout_.tensors.begin(), layout_.tensors.end(),
+                         [&](const TensorSlot& slot) { return slot.parameter == parameter; });
+  };
+  const TensorSlot &table = slot_of(cache.table), &lengths = slot_of(cache.lengths);
+  return {{"do", "poison_pages"},
+          {"arena", arena},
+          {"at", place},
+          {"dtype", name_of(dtype)},
+          {"seed", cache.unused.seed},
+          {"table", table.offset},
+          {"table_dtype", name_of(parameter(table).dtype)},
+          {"lengths", lengths.offset},
+          {"lengths_dtype", name_of(parameter(lengths).dtype)},
+          {"sequences", cache.sequences},
+          {"pages_each", cache.unused.pages_each},
+          {"slots", cache.unused.slots},
+          {"row", cache.unused.row}};
+}
+
 Result<void> DeviceBuffers::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena,
                                                   std::size_t place, std::uint64_t seed) {
   const Parameter& p = parameter(slot);
@@ -93,6 +116,8 @@ Result<void> DeviceBuffers::fill_tensor_on_device(Json& steps, const TensorSlot&
                      {"elements", slot.elements},
                      {"dtype", name_of(p.dtype)},
                      {"draw", draw_json(*draw)}});
+    CAPSTONE_TRY(const auto cache, paged_cache_of(problem_, slot.parameter, problem_.measure, seed));
+    if (cache) steps.push_back(poison_step(*cache, arena, place, p.dtype));
     return {};
   }
   // Permutations, offsets and tables of whole numbers are made on the host.

@@ -58,6 +58,8 @@ class DeviceBuffers {
   const Parameter& parameter(const TensorSlot& slot) const {
     return problem_.signature[static_cast<std::size_t>(slot.parameter)];
   }
+  /// Poisons the slots of a paged cache that no sequence uses.
+  Json poison_step(const PagedCache& cache, const char* arena, std::size_t place, DType dtype) const;
   Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena,
                                      std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;

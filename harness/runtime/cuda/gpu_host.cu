@@ -74,6 +74,23 @@ struct Poison {
   void* out;
   __device__ void operator()(long long i) const { random::store_poison(type, seed, out, i); }
 };
+// Element i of a cache, counted in the order of the page table.
+struct PoisonPages {
+  random::UnusedSlots unused;
+  DType type, table_type, lengths_type;
+  const void *table, *lengths;
+  long long pages;
+  void* out;
+  __device__ static long long whole(DType type, const void* tensor, long long i) {
+    return type == DType::kI64 ? static_cast<const long long*>(tensor)[i]
+                               : static_cast<const int*>(tensor)[i];
+  }
+  __device__ void operator()(long long i) const {
+    const long long entry = i / (unused.slots * unused.row), page = whole(table_type, table, entry);
+    if (page < 0 || page >= pages) return;
+    unused.poison(type, out, i, page, whole(lengths_type, lengths, entry / unused.pages_each));
+  }
+};
 struct PoisonBytes {
   unsigned long long seed;
   unsigned char* out;
@@ -178,8 +195,8 @@ struct Read {
   }
 };
 
-DType type_of(const Json& request) {
-  auto type = capstone::dtype_from(request.at("dtype").get<std::string>());
+DType type_of(const Json& request, const char* key = "dtype") {
+  auto type = capstone::dtype_from(request.at(key).get<std::string>());
   if (!type) throw std::runtime_error("unknown dtype");
   return *type;
 }
@@ -440,6 +457,7 @@ class GpuHost {
     }
     DType type = type_of(step);
     if (what == "gather") return gather(step, type);
+    if (what == "poison_pages") return poison_pages(step, type);
     long long n = step.at("elements").get<long long>();
     std::size_t bytes = capstone::size_of(type) * static_cast<std::size_t>(n);
     if (what == "fill") {
@@ -471,6 +489,28 @@ class GpuHost {
               {"suspects", std::move(suspects)}};
     }
     throw std::runtime_error("unknown step: " + what);
+  }
+
+  Json poison_pages(const Json& step, DType type) {
+    PoisonPages body{};
+    body.type = type;
+    body.table_type = type_of(step, "table_dtype");
+    body.lengths_type = type_of(step, "lengths_dtype");
+    const auto sequences = step.at("sequences").get<std::int64_t>();
+    body.unused.pages_each = step.at("pages_each").get<std::int64_t>();
+    body.unused.slots = step.at("slots").get<std::int64_t>();
+    body.unused.row = step.at("row").get<std::int64_t>();
+    body.unused.seed = step.at("seed").get<std::uint64_t>();
+    body.pages = sequences * body.unused.pages_each;
+    const long long n = body.pages * body.unused.slots * body.unused.row;
+    if (sequences < 1 || n < 1) throw std::runtime_error("an empty cache");
+    body.table = within(arena_, step.at("table").get<std::size_t>(),
+                        capstone::size_of(body.table_type) * static_cast<std::size_t>(body.pages));
+    body.lengths = within(arena_, step.at("lengths").get<std::size_t>(),
+                          capstone::size_of(body.lengths_type) * static_cast<std::size_t>(sequences));
+    body.out = at(step, "at", capstone::size_of(type) * static_cast<std::size_t>(n));
+    run_each(n, body);
+    return nullptr;
   }
 
   Json gather(const Json& step, DType type) {

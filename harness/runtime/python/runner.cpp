@@ -54,12 +54,14 @@ class PythonRunner : public Runner {
                                           int fd) override {
     const std::string op = request.value("op", "");
     if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
-    if (op == "prepare") return Packet{{{"ok", true}}, {}};
-    if (op != "run" && op != "exact" && op != "self_check") return worker_->ask(request, timeout, fd);
+    if (op != "run" && op != "prepare" && op != "exact" && op != "self_check")
+      return worker_->ask(request, timeout, fd);
     auto call = translated(request);
     if (!call) return tl::unexpected(bad_request(call.error().what));
     if (op == "run") {
       last_ = *call;
+    } else if (op == "prepare") {
+      (*call)["op"] = op;
     } else {
       (*call)["op"] = op;
       (*call)["atol"] = problem_.tolerance.atol;

@@ -37,7 +37,7 @@ inline constexpr const char* kOutOfMemory = "out_of_memory";
 
 /// Starts harness/runtime/python/worker/worker.py, which imports PyTorch and loads the sources. Requests of
 /// the gates name tensors by their place alone; shapes, types and names are added on the way. There is no
-/// workspace and nothing to prepare().
+/// workspace; what a module's prepare() makes it keeps itself.
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox);
 
 /// A parent for workers of arms, with the interpreter, the folders and the device of `work`. `compile`: it

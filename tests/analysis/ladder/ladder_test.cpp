@@ -101,6 +101,19 @@ TEST(Ladder, GainIsOverTheLastRungThatHasATime) {
   EXPECT_DOUBLE_EQ(*ladder.gain(2), 4);
 }
 
+TEST(Ladder, MeanOverSizesIsGeometricAndLeavesOutWhatHasNoTime) {
+  Ladder other = ladder_view();
+  other.sizes = {{"rows", 64}, {"cols", 64}};
+  other.steps[0].of_library.point = 4;  // 0.25 at the first size
+  other.steps[2].ms = {};               // no time at this size
+  EXPECT_TRUE(over_sizes({ladder_view()}).empty());
+  const auto means = over_sizes({ladder_view(), other});
+  ASSERT_EQ(means.size(), 1u);
+  EXPECT_EQ(means[0].rung, "01_naive");
+  EXPECT_EQ(means[0].sizes, 2);
+  EXPECT_DOUBLE_EQ(means[0].of_library, 1);
+}
+
 TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
   const Ladder ladder = ladder_view();
   EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[2]), 2e12);

@@ -14,9 +14,9 @@ namespace {
 
 const fs::path kSources = CAPSTONE_SOURCES;
 
-ProcessResult tables(std::vector<std::string> arguments) {
+ProcessResult tables(std::vector<std::string> arguments, const char* script = "ladder_tables.py") {
   ProcessSpec spec;
-  spec.argv = {"python3", (kSources / "scripts/ladder_tables.py").string()};
+  spec.argv = {"python3", (kSources / "scripts" / script).string()};
   spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
   const auto result = run_process(spec);
   EXPECT_TRUE(result) << render(result.error());
@@ -25,6 +25,11 @@ ProcessResult tables(std::vector<std::string> arguments) {
 
 TEST(LadderTables, ReadmesSayWhatTheResultsSay) {
   const ProcessResult checked = tables({"--check"});
+  EXPECT_TRUE(checked.ok()) << checked.err;
+}
+
+TEST(AttentionOverLength, ThePageAndItsDrawingSayWhatTheRecordsSay) {
+  const ProcessResult checked = tables({"--check"}, "attention_over_length.py");
   EXPECT_TRUE(checked.ok()) << checked.err;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/python_candidate.h"
@@ -478,6 +479,31 @@ TEST_F(Torch, OutputsOfAnotherShapeTypeOrNumberAreWrong) {
     EXPECT_EQ(m->gate_one, GateOne::kWrong) << first_problem(*m);
   EXPECT_EQ(first_problem(type), "y has the type torch.float64, the problem says torch.float32");
   EXPECT_EQ(first_problem(number), "forward() returns 2 tensors, the problem has 1 outputs");
+}
+
+// prepare() runs before forward(), knows the parameters of the case alone, and again for other parameters.
+TEST_F(Torch, ACandidateRepacksItsParametersInPrepare) {
+  const std::string model = std::string(kHead) + R"(
+class ModelNew(nn.Module):
+    def __init__(self, k, n):
+        super().__init__()
+        self.codes = nn.Parameter(torch.zeros(n, k // 2, dtype=torch.uint8), requires_grad=False)
+        self.scales = nn.Parameter(torch.zeros(n, k // 128, dtype=torch.bfloat16))
+
+    def prepare(self):
+        levels = torch.stack((self.codes & 15, self.codes >> 4), dim=-1).flatten(1).float() - 8
+        self.weight = (levels.view(*self.scales.shape, 128) * self.scales.float()[..., None]).flatten(1).t()
+
+    def forward(self, x):
+        return (x.float() @ self.weight).bfloat16()
+)";
+  const Measurement m = judged("w4a16_gemm", model);
+  EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
+
+  const Measurement once = judged("w4a16_gemm", replace_all(model, "def prepare(self):", R"(def prepare(self):
+        if hasattr(self, "weight"):
+            return)"));
+  EXPECT_NE(once.gate_one, GateOne::kPassed) << "the first sizes come twice, with other parameters";
 }
 
 TEST_F(Torch, ACandidateWithoutAPyTorchIsNotJudgeable) {

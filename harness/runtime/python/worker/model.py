@@ -179,8 +179,9 @@ class Subject:
                                 f"{arm} runs")
 
     def at(self, sizes, parameters):
-        """A callable at these sizes. `parameters`: (python name, tensor) pairs; they become the model's
-        parameters without a copy."""
+        """A callable at these sizes, a function that updates the model's parameters, and the model's method
+        prepare(), or None. `parameters`: (python name, tensor) pairs; they become the model's parameters
+        without a copy."""
         self._reference = module_at(self._tree, self._path, sizes)
         kind = (self._candidate.at(sizes, self._reference) if self._candidate
                 else getattr(self._reference, self._name))
@@ -188,7 +189,7 @@ class Subject:
         torch.manual_seed(0)  # other random values of the constructor are the same in every arm
         model = kind(*arguments).to(self._device).eval()
         refresh = self._share(model, parameters, arguments)
-        return self._wrap(model), refresh
+        return self._wrap(model), refresh, getattr(model, "prepare", None)
 
     def in_double(self, sizes, inputs, parameters):
         """The outputs in float64, of copies of all tensors."""

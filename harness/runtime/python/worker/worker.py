@@ -126,7 +126,7 @@ class Worker:
         self._files = [path for path in (options.candidate, options.reference) if path]
         self._subject = None
         self._looked_at_operators = False
-        self._ready = {}  # request → (callable, function that updates its parameters, inputs)
+        self._ready = {}  # request → (callable, function that updates its parameters, prepare or None, inputs)
 
     def hello(self):
         torch = import_torch()
@@ -200,7 +200,7 @@ class Worker:
         try:
             inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
             exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
-            call, refresh, _ = self._prepared(request)
+            call, refresh, _, _ = self._prepared(request)
             refresh()
             worst = 0.0
             for value, got in zip(exact, as_list(call(*inputs))):
@@ -232,8 +232,8 @@ class Worker:
         if key not in self._ready:
             self._ready.clear()
 
-            call, refresh = self._subject.at(request["sizes"], self._parameters(request))
-            self._ready[key] = call, refresh, self._tensors(request["inputs"])
+            call, refresh, prepare = self._subject.at(request["sizes"], self._parameters(request))
+            self._ready[key] = call, refresh, prepare, self._tensors(request["inputs"])
         return self._ready[key]
 
     def _tensors(self, places):
@@ -255,7 +255,7 @@ class Worker:
         torch = self._torch
         inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
         exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
-        call, refresh = self._subject.at(request["sizes"], parameters)
+        call, refresh, _ = self._subject.at(request["sizes"], parameters)
         refresh()
         plain = as_list(call(*inputs))
         shapes = [list(tensor.shape) for tensor in exact]
@@ -278,8 +278,19 @@ class Worker:
             self._arena.tensor(place["scale_at"], place["shape"], "f64").copy_(scale)
         return {"ok": True, "worst": worst}
 
+    def prepare(self, request):
+        """Lets the model repack its parameters, untimed; the inputs are poison. A model without prepare() has
+        nothing to do."""
+        _, refresh, prepare, _ = self._prepared(request)
+        refresh()
+        if prepare is not None:
+            prepare()
+            if self._options.device == "cuda":
+                self._torch.cuda.synchronize()
+        return {"ok": True}
+
     def run(self, request):
-        call, refresh, inputs = self._prepared(request)
+        call, refresh, _, inputs = self._prepared(request)
         refresh()
         result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)),
                                          request.get("hide_ns", 0))
@@ -308,7 +319,7 @@ class Worker:
         from torch.autograd import DeviceType
         from torch.profiler import ProfilerActivity, profile
 
-        call, refresh, inputs = self._prepared(request)
+        call, refresh, _, inputs = self._prepared(request)
         refresh()
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
             call(*inputs)
@@ -350,6 +361,8 @@ class Worker:
             return self.load()
         if operation == "arena":
             return self.arena(request, descriptor)
+        if operation == "prepare":
+            return self.prepare(request)
         if operation == "run":
             return self.run(request)
         if operation == "expected":

@@ -1,0 +1,101 @@
+// Native baseline: one kernel, as serving libraries have it.
+//
+// A block of 256 threads takes a row, loads it 16 bytes at a time, keeps it in registers over the sum of
+// squares, and scales it. Each byte moves once; what can be won is the order of waits where rows are few.
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kMostVectors = 8;  // of a thread
+
+/// A word holds two bf16, the first in its lower half; a bf16 is the upper half of a float.
+__device__ float low(unsigned word) { return __uint_as_float(word << 16); }
+__device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u); }
+__device__ unsigned pack(float a, float b) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(a, b);
+  return reinterpret_cast<const unsigned&>(both);
+}
+__device__ float squares(unsigned word) { return low(word) * low(word) + high(word) * high(word); }
+__device__ float squares(uint4 v) { return squares(v.x) + squares(v.y) + squares(v.z) + squares(v.w); }
+__device__ unsigned scaled(unsigned x, unsigned w, float scale) {
+  return pack(low(x) * scale * low(w), high(x) * scale * high(w));
+}
+__device__ uint4 scaled(uint4 x, uint4 w, float scale) {
+  return make_uint4(scaled(x.x, w.x, scale), scaled(x.y, w.y, scale), scaled(x.z, w.z, scale),
+                    scaled(x.w, w.w, scale));
+}
+
+/// The sum of `v` over the block, in every thread.
+__device__ float block_sum(float v) {
+  __shared__ float partial[kWarps];
+  for (int offset = 16; offset > 0; offset /= 2) v += __shfl_xor_sync(0xffffffffu, v, offset);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+  __syncthreads();
+  float sum = 0;
+  for (int warp = 0; warp < kWarps; ++warp) sum += partial[warp];
+  return sum;
+}
+
+template <int kVectors>
+__global__ void __launch_bounds__(kThreads) rmsnorm(const uint4* __restrict__ x, const uint4* __restrict__ w,
+                                                    uint4* __restrict__ y, float eps, int vectors) {
+  const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
+  uint4 held[kVectors];
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    const int i = threadIdx.x + k * kThreads;
+    held[k] = i < vectors ? x[start + i] : make_uint4(0, 0, 0, 0);
+  }
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) sum += squares(held[k]);
+  const float scale = rsqrtf(block_sum(sum) / static_cast<float>(8 * vectors) + eps);
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    const int i = threadIdx.x + k * kThreads;
+    if (i < vectors) y[start + i] = scaled(held[k], w[i], scale);
+  }
+}
+
+/// Any cols: element by element, as in rung 1.
+__global__ void rmsnorm_ragged(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, float eps,
+                               int64_t cols) {
+  const int64_t start = blockIdx.x * cols;
+  float sum = 0;
+  for (int64_t i = threadIdx.x; i < cols; i += kThreads) {
+    const float v = __bfloat162float(x[start + i]);
+    sum += v * v;
+  }
+  const float scale = rsqrtf(block_sum(sum) / static_cast<float>(cols) + eps);
+  for (int64_t i = threadIdx.x; i < cols; i += kThreads)
+    y[start + i] = __float2bfloat16(__bfloat162float(x[start + i]) * scale * __bfloat162float(w[i]));
+}
+
+}  // namespace
+
+extern "C" const char* baseline_label() {
+  return "native: 1 kernel, the row in registers, 16-byte accesses, bf16";
+}
+
+extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat16* w /*[cols]*/,
+                       __nv_bfloat16* y /*[rows,cols]*/, float eps, int64_t rows, int64_t cols,
+                       void* /*workspace*/, cudaStream_t stream) {
+  const unsigned blocks = static_cast<unsigned>(rows);
+  if (cols % 8 != 0 || cols > 8 * kThreads * kMostVectors) {
+    rmsnorm_ragged<<<blocks, kThreads, 0, stream>>>(x, w, y, eps, cols);
+    return;
+  }
+  const int vectors = static_cast<int>(cols / 8);
+  const auto kernel = vectors <= kThreads       ? rmsnorm<1>
+                      : vectors <= 2 * kThreads ? rmsnorm<2>
+                      : vectors <= 4 * kThreads ? rmsnorm<4>
+                                                : rmsnorm<kMostVectors>;
+  kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(x),
+                                          reinterpret_cast<const uint4*>(w), reinterpret_cast<uint4*>(y), eps,
+                                          vectors);
+}
