@@ -69,6 +69,9 @@ double unused_bytes(const Problem& problem) {
   return bytes;
 }
 
+/// The data decides which rows, or which part of a row, have to be read; `cost` is the mean over the draws.
+bool data_decides(const Problem& problem) { return problem.id == "spec_accept" || problem.id == "topk_rows"; }
+
 TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
   for (const Problem& problem : shipped()) {
     double bytes = static_cast<double>(*tensor_bytes_at(problem, problem.measure));
@@ -76,7 +79,12 @@ TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
       if (p.role == Role::kInout)  // read and written
         bytes +=
             static_cast<double>(*elements_at(p, problem.measure)) * static_cast<double>(size_of(p.dtype));
-    EXPECT_EQ(cost_at(problem, problem.measure)->bytes, bytes - unused_bytes(problem)) << problem.id;
+    const double compulsory = cost_at(problem, problem.measure)->bytes;
+    if (data_decides(problem)) {
+      EXPECT_LT(compulsory, bytes) << problem.id;
+      continue;
+    }
+    EXPECT_EQ(compulsory, bytes - unused_bytes(problem)) << problem.id;
   }
 }
 
