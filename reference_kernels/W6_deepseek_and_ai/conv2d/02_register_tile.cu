@@ -34,7 +34,8 @@ constexpr int kGroups = 6;               // of kOut output channels
 constexpr int kStages = 2, kBlocks = 1;  // channels in shared memory; blocks of a multiprocessor
 constexpr int kTileW = kAcross * kRuns * kRun, kTileOut = kGroups * kOut;
 constexpr int kWorkers = kAcross * kDown * kGroups, kThreads = (kWorkers + 31) / 32 * 32;
-constexpr int kRows = (kDown - 1) * kStep + kKernel, kColumns = (kTileW - 1) * kStep + kKernel;  // of x
+constexpr int kRows = (kDown - 1) * kStep + kKernel;  // of x
+constexpr int kColumns = (kTileW + 2) * kStep;        // the last of them only fills a vector
 constexpr int kPhase =
     (kColumns / kStep + 1 + 3) / 4 * 4;  // columns with the same remainder, a multiple of 4
 constexpr int kRowStride = kStep * kPhase;
