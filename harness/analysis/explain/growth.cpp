@@ -61,9 +61,13 @@ class Rule {
                  learnt = static_cast<double>(plan_.steps[i].sizes[symbol].second),
                  to = static_cast<double>(sizes[symbol].second);
       const double ratio = here > 0 ? value_at(grown_[i], line) / here : 1;
-      value *= ratio > learnt / from  // faster than the size: n^2 of an attention's scores
-                   ? std::pow(to / from, std::log(ratio) / std::log(learnt / from))
-                   : std::max(0.0, 1 + (ratio - 1) / (learnt - from) * (to - from));
+      const double larger = learnt / from, times = to / from;
+      if (ratio <= larger)
+        value *= std::max(0.0, 1 + (ratio - 1) / (larger - 1) * (times - 1));
+      else if (ratio <= larger * larger)  // n^2, as of an attention's scores, or n (n + 1) / 2 under a mask
+        value *= times * (1 + (ratio / larger - 1) / (larger - 1) * (times - 1));
+      else
+        value *= std::pow(times, std::log(ratio) / std::log(larger));
     }
     return value;
   }

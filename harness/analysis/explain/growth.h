@@ -27,8 +27,9 @@ Result<std::optional<GrowthPlan>> plan_growth(const Problem& problem, const Size
 /// Gives `e` the shares, the advice and the bytes moved of the problem's measured size. Where the rule does not predict the
 /// total of `all` within 10 %, they stay those of the observed size, and `e.caution` says so.
 ///
-/// The rule: a line's modelled clocks, and its bytes moved, are a product of functions of one size each. Such a function is affine,
-/// or a power of the size where it grows faster.
+/// The rule: a line's modelled clocks, and its bytes moved, are a product of functions of one size each. Such
+/// a function is affine, or the size times an affine one where it grows faster, or a power where it grows
+/// faster than the square.
 /// @param larger  the explanations of plan.steps; @param all  the one of plan.all
 void extend_to_measured(Explanation& e, const Problem& problem, const Sizes& observed, const GrowthPlan& plan,
                         std::span<const Explanation> larger, const Explanation& all);

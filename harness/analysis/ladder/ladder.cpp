@@ -98,8 +98,8 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
 // Adds the cost of each access if nothing can be timed. A rung that the CPU cannot observe has no counts.
 std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung,
                                         const Resources& resources, const Narration& say) {
-  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources,
-                                 [&](const std::string& text) { say(rung.name + ": " + text); });
+  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}, true},
+                                 resources, [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
   const LineCounts& total = explained->total;
   const auto cost = cost_at(*request.problem, request.problem->measure);

@@ -103,13 +103,23 @@ TEST(Growth, AnAffineCountIsExtendedExactly) {
   EXPECT_NEAR(e.kernels[0].lines[1].share, 800 / (clocks + 800), 1e-9);
 }
 
-TEST(Growth, WhatGrowsFasterThanASizeIsAPowerOfIt) {
+TEST(Growth, WhatGrowsWithTheSquareOfASizeIsExtendedExactly) {
   const Problem problem = matrix_problem();
   const auto square = [](double rows, double cols) { return rows * cols * cols / 64; };
   const auto linear = [](double rows, double cols) { return rows * cols; };
   const Explanation e = extended(problem, square, linear);
   const double clocks = 4096.0 * 4096 / 128;
   EXPECT_NEAR(e.kernels[0].lines[0].share, clocks / (clocks + 4096), 1e-9);
+}
+
+TEST(Growth, TilesUnderAMaskAreExtendedExactly) {
+  // One triangle of tiles of 512 for each row: 1, 3, and at the measured 8 tiles 36.
+  const Problem problem = matrix_problem();
+  const Explanation e = extended(
+      problem, [](double rows, double cols) { return rows * (cols / 512) * (cols / 512 + 1) / 2; },
+      [](double rows, double) { return rows; });
+  EXPECT_DOUBLE_EQ(e.moved_bytes(), 32.0 * 64);
+  EXPECT_DOUBLE_EQ(e.moved_at_measured, 32.0 * 16384 * 36);
 }
 
 TEST(Growth, WhereCountsFollowNoRuleTheSharesStayAndANoteSaysSo) {
