@@ -5,7 +5,7 @@
 #include "harness/base/symbols.h"
 #include "harness/base/text.h"
 #include "harness/judge/python_candidate.h"
-#include "harness/model/labels.h"
+#include "harness/judge/tensor_label.h"
 
 namespace capstone {
 namespace {
@@ -170,10 +170,9 @@ void add_build_labels(const Problem& problem, Checked& candidate) {
   if (!candidate.program) return;
   const CudaProgram& program = cuda_program(candidate);
   std::vector<std::string>& labels = candidate.record.labels;
-  if (problem.precision == Precision::kFp32 && program.artifact.tensor_instructions.valid())
-    if (const std::string& names = program.artifact.tensor_instructions.get(); !names.empty())
-      labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32",
-                                   kNeedsExplanation, names));
+  if (program.artifact.tensor_instructions.valid())
+    if (auto label = tensor_label(problem.precision, program.artifact.tensor_instructions.get()))
+      labels.push_back(*std::move(label));
   if (!program.replayed || program.replayed->launched().empty()) return;
   for (const std::string& note : program.replayed->notes()) labels.push_back("note: " + note);
   std::vector<std::string> unused;

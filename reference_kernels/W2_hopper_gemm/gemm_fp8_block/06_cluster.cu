@@ -1,16 +1,16 @@
-// Rung 5: two blocks share B.
+// Rung 6: two blocks share B.
 //
 // Changed     blocks come in clusters of two, one tile above the other. Each fetches half of their common tile of
 //             B, for both: TMA delivers it to both shared memories. A stage is empty when the consumers of both
 //             have said so.
 // Why         at the fp8 rate a tile of 128 x 128 asks L2 for 32 KB in 512 cycles, 64 bytes a cycle: about all
 //             that a multiprocessor can get. Sharing makes it 48.
-// Prediction  1.1x rung 4.
+// Prediction  1.1x rung 5.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 128, two of them above
 //             each other, in bands.
-// Resources   232 registers a consumer, 128 of them parts and sums, and 40 a producer; 225 KB of shared memory: six
+// Resources   232 registers a consumer, 192 of them parts and sums, and 40 a producer; 225 KB of shared memory: six
 //             stages, four boxes.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
@@ -108,7 +108,10 @@ __device__ void multiply(float (&d)[64], uint64_t a, uint64_t b, bool add) {
 #undef D4
 __device__ void begin_multiplying() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-__device__ void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+template <int kOnTheirWay>
+__device__ void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOnTheirWay) : "memory");
+}
 
 /// The scales of one step: those of a thread's two rows, and that of the tile's columns.
 struct Scales {
@@ -199,19 +202,34 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
       const int first = (row * kCluster + rank) * kTile + consumer * 64;
       Scales scales(sfa, sfb, first + me / 32 * 16 + me % 32 / 4, column * kTile, m, blocks);
       scales.fetch(0);
-      float sum[64] = {}, part[64];
-      for (int block = 0; block < blocks; ++block, advance()) {
+      float sum[64] = {}, part[2][64];
+      int before = 0;  // the stage of the last step
+      const auto start = [&](float (&into)[64]) {
         wait(full + stage, phase);
         begin_multiplying();
 #pragma unroll
         for (int i = 0; i < kDepth / 32; ++i)  // 32 of k are 32 bytes
-          multiply(part, matrix(a_tile(stage) + consumer * 64 * kDepth + i * 32), matrix(b_tile(stage) + i * 32), i > 0);
+          multiply(into, matrix(a_tile(stage) + consumer * 64 * kDepth + i * 32), matrix(b_tile(stage) + i * 32), i > 0);
         commit();
+      };
+      const auto finish = [&](const float (&of)[64], int block) {
+        if (me < kCluster) arrive_at(empty + before, me);  // for all four warps: their products are one
         const float scale[2] = {scales.of_a[0] * scales.of_b, scales.of_a[1] * scales.of_b};
         if (block + 1 < blocks) scales.fetch(block + 1);
-        wait_for_products();
-        if (me < kCluster) arrive_at(empty + stage, me);  // for all four warps: their products are one
-        promote(sum, part, scale);
+        promote(sum, of, scale);
+      };
+      const auto next = [&] { before = stage, advance(); };
+      start(part[0]), next();
+      int block = 1;
+      for (; block + 1 < blocks; block += 2) {
+        start(part[1]), wait_for_products<1>(), finish(part[0], block - 1), next();
+        start(part[0]), wait_for_products<1>(), finish(part[1], block), next();
+      }
+      if (block < blocks) {
+        start(part[1]), wait_for_products<1>(), finish(part[0], block - 1), next();
+        wait_for_products<0>(), finish(part[1], block);
+      } else {
+        wait_for_products<0>(), finish(part[0], block - 1);
       }
 
       if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // its last results have left
