@@ -3,10 +3,10 @@
 
 scripts/attention_over_length.py [--check] [--root FOLDER]
 
-Reads tests/gpu/records/*/pytorch.json, which scripts/gpu_record.sh makes. For attention and causal_attention
-it takes the rows at d = 128 with 16384 tokens and 16 heads of a batch entry, for lengths of 512 to 16384: the
-published sizes n512 to n16384 of these problems. What the records lack is "not measured". --check writes
-nothing and exits 1 if a file would change.
+Reads tests/gpu/records/*/pytorch.json, which scripts/gpu_record.sh makes, and the ledgers *attention*.jsonl
+in the same folders. For attention and causal_attention it takes the rows at d = 128 with 16384 tokens and 16 heads of a batch entry, for lengths of 512 to 16384: the
+published sizes n512 to n16384 of these problems. What the records lack is "not measured"; a device without any
+such row is left out. --check writes nothing and exits 1 if a file would change.
 """
 import argparse
 import json
@@ -24,6 +24,18 @@ ARMS = (("human", "the last rung", "rung", "#b3261e", "#ff8a80", "", "circle"),
         ("compile", "torch.compile", "compile", "#9a6700", "#f2c14e", "9 5", "triangle"),
         ("eager", "eager", "eager", "#57606a", "#b6bec9", "2 5", "circle"))
 WIDTH, PANEL_HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 520, 84, 140, 84, 78
+
+
+def rows_in(folder):
+    """The measurements of one device: rows of pytorch.json, and those of ledgers in the same form."""
+    rows = json.loads((folder / "pytorch.json").read_text())
+    for ledger in sorted(folder.glob("*attention*.jsonl")):
+        for record in map(json.loads, ledger.read_text().splitlines()):
+            body = record["body"]
+            if record["kind"] == "measurement" and body.get("measured"):
+                rows.append({"problem": body["problem_id"], "kernel": body["reason"], "time": record["time"],
+                             "device": body["environment"]["device"], **body["measured"]})
+    return rows
 
 
 def heads(n):
@@ -164,6 +176,8 @@ def page(devices):
             run = kernels(rows, problem)
             lines += [f"### {title}", "", f"Problem `{problem}`" + (f"; the last rung: {run}." if run else "."), "",
                       table(measured(rows, problem, flops)), ""]
+    if not devices:
+        lines += ["Not measured yet: no record has these lengths.", ""]
     lines += ["## Record it", "", "On a machine with a GPU, PyTorch and, for that arm, FlashAttention-3:", "",
               "```console", "$ scripts/gpu_record.sh records capstone 2 "
               "'^(causal_)?attention/(n|h100_table_d128|long)'", "```", "",
@@ -179,8 +193,8 @@ def main():
     arguments = parser.parse_args()
     devices = []
     for path in sorted(arguments.root.glob("tests/gpu/records/*/pytorch.json")):
-        rows = json.loads(path.read_text())
-        if rows:
+        rows = rows_in(path.parent)
+        if any(measured(rows, problem, flops) for problem, _, flops in PANELS):
             devices.append((rows[0]["device"], rows))
     wanted = {arguments.root / "docs/reference/attention_over_length.md": page(devices)}
     for device, rows in devices:

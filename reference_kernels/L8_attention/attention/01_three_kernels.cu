@@ -7,6 +7,7 @@
 //             x n for each head: 67 MB at 4096, for 2 MB of everything else.
 // Prediction  the scores cross the memory bus six times; the products run on fp32 pipes from shared memory at
 //             a tenth of their peak. About 5 TFLOP/s: a few percent of FlashAttention.
+// Came        8.89 ms on an H100, 7.73 TFLOP/s. 13 % of the native baseline.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
 // Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads

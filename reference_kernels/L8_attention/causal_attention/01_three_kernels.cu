@@ -5,6 +5,7 @@
 // Why         the beginning of the ladder, and what a framework without a fused kernel does: it computes all
 //             pairs, masks half of them, and multiplies the zeros with v.
 // Prediction  the time of full attention, to a percent: a mask saves nothing by itself.
+// Came        8.98 ms on an H100, 3.83 TFLOP/s. 12 % of the native baseline.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
 // Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads

@@ -7,6 +7,7 @@
 //             one of them.
 // Prediction  half the tiles in each of the three kernels: 1.9x rung 1 (the tiles on the diagonal are done in
 //             full).
+// Came        4.61 ms on an H100, 7.46 TFLOP/s, 1.95 times the rung before. 24 % of the native baseline.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
 // Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads

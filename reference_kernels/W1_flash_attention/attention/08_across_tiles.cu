@@ -6,6 +6,7 @@
 // Why         at n = 512 a tile has four steps. In rung 7 the first softmax and the last product
 //             of every tile hide behind nothing.
 // Prediction  1.1x at n = 512, where every second step is the first or the last one; nothing at n = 16384.
+// Came        157 us on an H100, 438.04 TFLOP/s, 1.00 times the rung before. 741 % of the native baseline.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major.
 // Launch      one block of 384 or 512 threads per multiprocessor; tiles of 128 or 192 queries.

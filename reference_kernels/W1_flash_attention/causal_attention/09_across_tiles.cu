@@ -6,6 +6,7 @@
 // Why         at n = 512 a tile has one to four steps. In rung 8 the first softmax and the last product
 //             of every tile hide behind nothing.
 // Prediction  1.1x at n = 512, where every second step is the first or the last one; nothing at n = 16384.
+// Came        97 us on an H100, 354.22 TFLOP/s, 0.97 times the rung before. 1123 % of the native baseline.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; query i sees keys 0 to i.
 // Launch      one block of 384 or 512 threads per multiprocessor; tiles of 128 or 192 queries.

@@ -5,6 +5,7 @@
 //             return.
 // Why         the lengths are on the device, and the host has to choose a grid.
 // Prediction  150 TFLOP/s: causal_attention's rung 4 has 148; a block that returns costs little.
+// Came        1.2 ms on an H100, 152.66 TFLOP/s. 785 % of the native baseline.
 //
 // Shapes      q, o [total, hq, d], k, v [total, hk, d], bf16; cu_seqlens [segments + 1], i32.
 // Launch      128 threads per 64 queries, for ceil(total / 64) x segments x hq blocks.

@@ -7,6 +7,7 @@
 // Why         rung 1 loads the same keys for every head of a group, and multiplies by Ampere's instruction.
 //             A short sequence fills a tile of 64 rows only with one token after the other.
 // Prediction  2x rung 1: as causal_attention's rung 6 to its rung 4.
+// Came        447 us on an H100, 409.56 TFLOP/s, 2.68 times the rung before. 2105 % of the native baseline.
 //
 // Shapes      q, o [total, hq, d], k, v [total, hk, d], bf16; cu_seqlens [segments + 1], i32.
 // Launch      384 threads per tile, for an upper bound of tiles x packs of heads. A pack has as many heads as

@@ -6,6 +6,7 @@
 // Why         segments differ, and causal rows differ: in rung 2 some multiprocessors end long before others,
 //             and each block waits for its first keys and its last store.
 // Prediction  1.5x rung 2, near FlashAttention-3.
+// Came        402 us on an H100, 455.63 TFLOP/s, 1.11 times the rung before. 2340 % of the native baseline.
 //
 // Shapes      q, o [total, hq, d], k, v [total, hk, d], bf16; cu_seqlens [segments + 1], i32.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 rows: as many positions times as many

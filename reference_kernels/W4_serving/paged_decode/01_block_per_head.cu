@@ -4,6 +4,7 @@
 // Why         start with what follows the definition: each head of q reads its head of k for itself.
 // Prediction  0.5 TB/s of the least bytes: with four heads of q for one of k, keys and values come four
 //             times, two bytes an access, and a warp waits for a token before it asks for the next one.
+// Came        2.01 ms on an H100, 267 GB/s. 116 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

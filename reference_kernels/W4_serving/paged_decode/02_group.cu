@@ -4,6 +4,7 @@
 //             comes once. Each warp has their queries and results in registers.
 // Why         rung 1 reads every key and value hq / hk times.
 // Prediction  3x to 4x rung 1 with four heads of q for one of k; a warp still waits for each token.
+// Came        1.05 ms on an H100, 514 GB/s, 1.92 times the rung before. 223 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

@@ -6,6 +6,7 @@
 // Why         in rung 2 a warp has one token on its way, asks for it two bytes at a time, and waits for its
 //             page before.
 // Prediction  2.5 TB/s where there are many sequences; with one of them, eight blocks are all there is.
+// Came        439 us on an H100, 1226 GB/s, 2.38 times the rung before. 530 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

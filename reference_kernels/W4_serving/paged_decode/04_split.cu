@@ -6,6 +6,7 @@
 // Why         rung 3 has hk blocks for each sequence. With one sequence eight multiprocessors work; with 32
 //             of different lengths all wait for the longest.
 // Prediction  one sequence: 8x to 10x rung 3; measured size: 1.7x.
+// Came        291 us on an H100, 1849 GB/s, 1.51 times the rung before. 800 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

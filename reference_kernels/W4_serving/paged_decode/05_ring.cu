@@ -9,6 +9,7 @@
 //             costs a conversion and several multiplications, in the warps that should ask for the next.
 // Prediction  one sequence: 1.5x rung 4. Sequences of equal length: 1.3x. The measured size: as rung 4,
 //             since the longest sequence has as many blocks as the shortest.
+// Came        250 us on an H100, 2148 GB/s, 1.16 times the rung before. 930 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

@@ -6,6 +6,7 @@
 // Why         the host does not know the lengths. In rung 5 the longest sequence has as many blocks as the
 //             shortest, and most multiprocessors wait for those blocks; then for the launch of a kernel.
 // Prediction  measured size: 1.6x to 1.9x rung 5; 4.3 TB/s or more where a copy reaches 4.1.
+// Came        204 us on an H100, 2640 GB/s, 1.23 times the rung before. 1143 % of the native baseline.
 //
 // Shapes      q, o [b, hq, d]; k_cache, v_cache [b * max_pages, page, hk, d]; page_table [b, max_pages];
 //             lengths [b].

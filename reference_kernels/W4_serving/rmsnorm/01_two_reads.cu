@@ -6,6 +6,7 @@
 //             waits between the sum and the scaling.
 // Prediction  three trips over the matrix instead of two, but the second read mostly hits the caches. What
 //             costs more: a load asks for two bytes, so a warp asks for 64 at a time. Half of a copy.
+// Came        107 us on an H100, 2502 GB/s. 83 % of the native baseline.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>.

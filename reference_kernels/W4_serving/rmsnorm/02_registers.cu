@@ -5,6 +5,7 @@
 // Why         rung 1 reads a row twice, and two bytes a load: a row of 8192 is 64 load instructions for each
 //             warp, where eight would do.
 // Prediction  two trips over the matrix with 16 bytes an access: the speed of a copy, 63 us at 8192 x 8192.
+// Came        88.7 us on an H100, 3027 GB/s, 1.21 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>.

@@ -8,6 +8,7 @@
 //             blocks, and the kernel takes as long as its longest chain of waits.
 // Prediction  nothing at 8192 rows, where memory is busy all the time; at 256 and at 16 rows one latency
 //             less of about four: 1.2x.
+// Came        90.5 us on an H100, 2965 GB/s, 0.98 times the rung before. 98 % of the native baseline.
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>, or <<<rows, 1024>>> where all rows fit on the GPU at once.

@@ -5,6 +5,7 @@
 //             code.
 // Why         rung 1 writes 4 bytes an element and reads them again: eight of its eleven bytes.
 // Prediction  3 bytes an element: 3.6x, if 2-byte loads and 1-byte stores kept up; they will not. 2.5x.
+// Came        231 us on an H100, 879 GB/s, 1.20 times the rung before. 112 % of the native baseline.
 //
 // Shapes      x [rows, cols], w [cols], bf16; codes [rows, cols], e4m3; scales [rows, cols/128], fp32.
 // Launch      <<<rows, 256>>>.

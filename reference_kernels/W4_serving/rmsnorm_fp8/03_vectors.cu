@@ -6,6 +6,7 @@
 // Why         rung 2 makes 64 loads and 32 stores for 32 numbers of a thread, two barriers, and five
 //             shuffles a number.
 // Prediction  the speed of a copy: 203 MB at 8192 x 8192, 48 us.
+// Came        70.7 us on an H100, 2877 GB/s, 3.27 times the rung before. 369 % of the native baseline.
 //
 // Shapes      x [rows, cols], w [cols], bf16; codes [rows, cols], e4m3; scales [rows, cols/128], fp32.
 // Launch      <<<rows, cols / 16 or fewer threads>>>: at most 512.

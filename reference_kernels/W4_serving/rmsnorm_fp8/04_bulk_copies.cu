@@ -9,6 +9,7 @@
 //             its way. Each row reads 16 KB of weight from L2 to L1 as well, as much as the row itself. And
 //             a load of a warp touches 32 sectors for 16 sectors' worth of numbers.
 // Prediction  1.03x to 1.05x at 8192 rows. At 256 rows there is no next row, and nothing changes.
+// Came        72.5 us on an H100, 2805 GB/s, 0.97 times the rung before. 359 % of the native baseline.
 //
 // Shapes      x [rows, cols], w [cols], bf16; codes [rows, cols], e4m3; scales [rows, cols/128], fp32.
 // Launch      <<<blocks that fit, cols / 16 threads, at most 512>>>.

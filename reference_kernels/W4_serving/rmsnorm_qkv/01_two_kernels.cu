@@ -5,6 +5,7 @@
 // Why         so the two operators stand in a model, and in eager PyTorch.
 // Prediction  168 MB of weights at the measured size, 37 us at 4.5 TB/s. A block asks for 16 rows of 64
 //             bytes at a time and waits for them: a tenth of that, 400 us.
+// Came        512 us on an H100, 329 GB/s. 14 % of the native baseline.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<m, 256>>> for the norm, <<<(n / 16, m / 16), (16, 16)>>> for the product.

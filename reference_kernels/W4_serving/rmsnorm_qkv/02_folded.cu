@@ -10,6 +10,7 @@
 //             thread has kAhead pairs of 16 bytes on their way: 64 KB a multiprocessor, where 30 KB are
 //             needed.
 // Prediction  90 % of the reads' bandwidth: 42 us; cuBLAS alone takes 45, and the norm in front 5.
+// Came        72.6 us on an H100, 2321 GB/s, 7.06 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<(blocks, ceil(m / 16)), 512>>>: clusters of 2 blocks; a cluster takes every so-many-th 16

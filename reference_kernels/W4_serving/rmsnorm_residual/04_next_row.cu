@@ -8,6 +8,7 @@
 //             on 16 multiprocessors use an eighth of the GPU's ways to memory.
 // Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from
 //             32 KB to 4 KB, but the meeting of a cluster costs about what that saves.
+// Came        188 us on an H100, 2862 GB/s, 0.97 times the rung before. 97 % of the native baseline.
 //
 // Shapes      x, residual, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
 // Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where

@@ -5,6 +5,7 @@
 // Why         an elementwise kernel over rows that are two halves; neighbours in a warp read neighbours.
 // Prediction  6 bytes an element in accesses of 2 bytes: 64 bytes a warp and load, two loads in flight. Half
 //             of a copy.
+// Came        406 us on an H100, 1735 GB/s. 56 % of the native baseline.
 //
 // Shapes      x [rows, 2 cols], y [rows, cols], bf16, row-major; any rows, any cols.
 // Launch      <<<(cols / 256, rows), 256>>>.

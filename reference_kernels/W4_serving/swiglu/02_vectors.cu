@@ -5,6 +5,7 @@
 //             approximate reciprocal. x is read and y is written as a stream.
 // Why         rung 1 has 4 bytes a thread in flight, and one load instruction for each two bytes.
 // Prediction  the speed of a copy: 705 MB at 8192 x 14336, 165 us.
+// Came        235 us on an H100, 3004 GB/s, 1.73 times the rung before. 97 % of the native baseline.
 //
 // Shapes      x [rows, 2 cols], y [rows, cols], bf16, row-major; any rows, any cols.
 // Launch      <<<(cols / 4096, rows), 256>>>.

@@ -6,6 +6,7 @@
 // Why         the definition, written down.
 // Prediction  a row of 128256 is padded to 131072 keys, 1 MB; 153 steps read and write it, 20 GB for 64 rows
 //             through L2: 5 ms.
+// Came        8.84 ms on an H100, 4 GB/s. 1 % of the native baseline.
 //
 // Shapes      probs [b, v], top_p, top_k, u [b], token [b].
 // Launch      <<<b, 1024>>>.

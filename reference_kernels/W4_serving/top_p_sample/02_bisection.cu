@@ -8,6 +8,7 @@
 // Why         rung 1 moves 1 MB of keys 153 times to learn where one prefix ends.
 // Prediction  34 passes over 513 KB, which stay in L2. One multiprocessor reads about 60 GB/s of L2 per GHz:
 //             8 us a pass, 64 rows at once on 64 multiprocessors: 280 us.
+// Came        429 us on an H100, 77 GB/s, 20.61 times the rung before. 23 % of the native baseline.
 //
 // Shapes      probs [b, v], top_p, top_k, u [b], token [b].
 // Launch      <<<b, 1024>>>.

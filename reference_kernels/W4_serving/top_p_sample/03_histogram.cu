@@ -8,6 +8,7 @@
 // Prediction  5 passes instead of 36, each twice as fast with wide loads: 40 us, if the additions were free.
 //             They are not: the first eleven bits of a probability are its exponent and three more, and 128
 //             thousand tokens meet in a few dozen bins. 100 us.
+// Came        101 us on an H100, 327 GB/s, 4.26 times the rung before. 100 % of the native baseline.
 //
 // Shapes      probs [b, v], top_p, top_k, u [b], token [b].
 // Launch      <<<b, 1024>>>.

@@ -11,6 +11,7 @@
 //             wait for one another: nearly all of 128256 tokens fall into a few dozen bins.
 // Prediction  33 MB are 8 us at 4.3 TB/s; six meetings of the cluster 1 us each; the rest 3 us: 20 us with
 //             the launch. Rows without limits read the row three times more, from L2: 15 us longer.
+// Came        58.2 us on an H100, 564 GB/s, 1.73 times the rung before. 171 % of the native baseline.
 //
 // Shapes      probs [b, v], top_p, top_k, u [b], token [b].
 // Launch      <<<8 b, 256>>> in clusters of 8.

@@ -4,6 +4,7 @@
 // Why         a correct kernel first. Inputs and filters come from the caches.
 // Prediction  two loads for each multiply-add, and neighbouring lanes read every fourth value of x: four
 //             sectors of the L1 cache where one would do. A tenth of the FMA peak at most.
+// Came        7.13 ms on an H100, 2.96 TFLOP/s. 17 % of the native baseline.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
 //             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n, c_out <=

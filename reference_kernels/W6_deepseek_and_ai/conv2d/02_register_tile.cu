@@ -9,6 +9,7 @@
 //             serve 704 multiply-adds.
 // Prediction  bound by the FMA pipes: 96 % of the lanes and 98 % of the pixels work, and the last round
 //             of blocks is not full: 70 % of the peak, 0.45 ms at the measure size.
+// Came        648 us on an H100, 32.57 TFLOP/s, 11.00 times the rung before. 187 % of the native baseline.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
 //             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with n <= 65535.

@@ -8,6 +8,7 @@
 //             error of 5e-4), and the tensor cores multiply 15 times as fast as the FMA pipes.
 // Prediction  23 GFLOP at 600 TFLOP/s are 40 us, and 176 MB at 4 TB/s are 44 us: both in 90 us, five
 //             times the fp32 kernel.
+// Came        258 us on an H100, 684 GB/s. 340 % of the native baseline.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out], y [n, c_out, oh, ow] with oh
 //             = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1; stride 4, padding 2; any sizes with c_in <= 6.

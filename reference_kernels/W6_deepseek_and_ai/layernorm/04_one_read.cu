@@ -9,6 +9,7 @@
 //             memory and 256 KB of registers. So the second read of rung 3 is not needed.
 // Prediction  x and y once, parameters once from memory: 0.57 GB, 142 us at 4 TB/s; 17 waits for the
 //             slowest block at 1 to 2 us, half of them hidden: 160 us. 1.25x rung 3.
+// Came        482 us on an H100, 1185 GB/s, 0.64 times the rung before. 284 % of the native baseline.
 //
 // Shapes      x, y [n, c, h, w]; gamma, beta [c, h, w]; any sizes.
 // Launch      <<<blocks that fit at once, 512>>> behind a memset. All blocks must run at once, so no

@@ -6,6 +6,7 @@
 //             that makes all residuals first.
 // Prediction  each accepted token costs three dependent loads, 2 us; then two passes over 517 KB, with loads
 //             of 4 bytes and few in flight, on 64 of 132 multiprocessors: 150 us.
+// Came        422 us on an H100, 146 GB/s. 10 % of the native baseline.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
 // Launch      <<<b, 256>>>.

@@ -8,6 +8,7 @@
 //             pass has a barrier for every 256 tokens.
 // Prediction  three dependent loads, 3 us; then 1 MB for each of 64 blocks, 32 warps with 128 bytes in
 //             flight a lane: 15 us; the second walk 1 us a thousand tokens: 25 us.
+// Came        42.5 us on an H100, 1454 GB/s, 9.93 times the rung before. 100 % of the native baseline.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
 // Launch      <<<b, 1024>>>.

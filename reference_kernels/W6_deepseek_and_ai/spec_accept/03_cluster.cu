@@ -7,6 +7,7 @@
 //             can: 1 MB at some 100 GB/s per multiprocessor is 10 us and more.
 // Prediction  two blocks of 512 threads a multiprocessor have 128 KB of loads in flight. 62 MB are 14 us;
 //             three dependent loads in front and the meeting at the end add 4: 18 us.
+// Came        33.6 us on an H100, 1840 GB/s, 1.27 times the rung before. 126 % of the native baseline.
 //
 // Shapes      draft [b, gamma], q [b, gamma, v], p [b, gamma + 1, v], u and tokens [b, gamma + 1].
 // Launch      <<<8 b, 512>>> in clusters of 8.

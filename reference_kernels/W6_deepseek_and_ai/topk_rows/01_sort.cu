@@ -5,6 +5,7 @@
 // Why         the definition, written down: sort in descending order, take k, put their indices in order.
 // Prediction  91 steps of 4096 comparisons for a row of 8192 and 66 for the 2048 survivors, most of them in
 //             shared memory: 4096 rows in some 4 ms.
+// Came        4.32 ms on an H100, 32 GB/s. 5 % of the native baseline.
 //
 // Shapes      x [rows, n], length [rows], indices [rows, k].
 // Launch      <<<rows, 1024>>>.

@@ -8,6 +8,7 @@
 // Prediction  5 reads of a row, the last four from caches, and four atomic additions an element. A pass over
 //             8192 elements takes about 1 us, a row 8 us with its barriers, and eight rows share a
 //             multiprocessor's time: 500 us.
+// Came        210 us on an H100, 658 GB/s, 20.61 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x [rows, n], length [rows], indices [rows, k].
 // Launch      <<<rows, 256>>>.
