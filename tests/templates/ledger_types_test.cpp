@@ -133,7 +133,7 @@ TEST_F(LedgerTypes, WhatIsWrongIsSaidWithLineKeyAndExpectedType) {
   EXPECT_NE(
       damage("/body/cases", Json::parse("[{}, 3]")).find("cases[1] must be an object, not the number 3"),
       std::string::npos);
-  EXPECT_NE(damage("/body/version", "").find("version must be v1, v2 … or attempt-1 …, not empty"),
+  EXPECT_NE(damage("/body/version", "").find("version must be v1, v2 …, attempt-1 … or t1 …, not empty"),
             std::string::npos);
   EXPECT_NE(damage("/body", 3).find("body must be an object, not the number 3"), std::string::npos);
   EXPECT_NE(damage("/seq", "one").find("its header cannot be read: seq must be a whole number"),
