@@ -252,10 +252,11 @@ TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {
 }
 
 TEST_F(BadInput, RungOfAnotherProblemIsSuggestedWithItsProblem) {
-  Outcome answer = capstone({"init", "bias_gelu_layernorm", "project", "--from", "next_ro"});
+  Outcome answer = capstone({"init", "bias_gelu_layernorm", "project", "--from", "03_decoupled_look_bac"});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(
-      says(answer.err, "`06_next_row` is a rung of softmax: capstone init softmax --from 06_next_row"));
+  EXPECT_TRUE(says(answer.err,
+                   "`03_decoupled_look_back` is a rung of scan: capstone init scan --from "
+                   "03_decoupled_look_back"));
 }
 
 TEST_F(BadInput, DefinitionThatDoesNotLoadFailsItsLint) {

@@ -76,7 +76,7 @@ TEST_F(Recorded, BenchmarkTakesADevicesNameAndTellsSizesApart) {
   }));
   Outcome nowhere = capstone({"bench", "--recorded", "abacus"});
   EXPECT_EQ(nowhere.code, 2) << nowhere;
-  EXPECT_TRUE(says(nowhere.err, "recorded: h200"));
+  EXPECT_TRUE(says(nowhere.err, "recorded: h100, h200"));
 }
 
 TEST_F(Recorded, BenchmarkWithoutAGpuSaysWhatItCannotDo) {

@@ -64,8 +64,8 @@ __device__ unsigned sum_before(unsigned value, unsigned* total) {
 
 /// What the block shares about its row.
 struct Row {
-  Wide last;      // the key of the last token that is kept
-  unsigned mass;  // of all that are kept
+  Wide last;  // the key of the last token that is kept
+  Wide mass;  // of all that are kept
 };
 
 __global__ void __launch_bounds__(kThreads)
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned w = i < v ? weight(keys[i]) : 0, start = before + sum_before(w, &mass);
     const bool needed = i == 0 || (i < most && Wide{start} << 24 < enough);
     const bool last = needed && (i + 1 == most || Wide{start + w} << 24 >= enough);
-    if (last) kept = {keys[i], start + w};
+    if (last) kept = {keys[i], Wide{start} + w};
     before += mass;
     if (__syncthreads_or(last)) break;
   }

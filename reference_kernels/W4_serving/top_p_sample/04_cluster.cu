@@ -44,7 +44,7 @@ struct Sums {
 struct Search {
   unsigned low, high, need, most;
   unsigned count;  // of the tokens there, once they are counted
-  bool found;      // the threshold lies there
+  unsigned found;  // 1: the threshold lies there
 };
 constexpr unsigned kLikely = (127u - 14) << 23;  // the bits of 2^-14
 /// The windows: 2^-14 and above, down to 2^-19, down to 2^-31, the least probability with a weight.
@@ -183,9 +183,9 @@ __device__ void find_bin(Shared& s) {
                 search.need - above.mass,
                 search.most - above.count,
                 s.count[bin],
-                true};
+                1};
   } else if (threadIdx.x == kThreads - 1 && !enough(below)) {
-    s.search.need -= below.mass, s.search.most -= below.count, s.search.found = false;
+    s.search.need -= below.mass, s.search.most -= below.count, s.search.found = 0;
   }
   __syncthreads();  // the next search is there
 }
@@ -354,7 +354,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   if (threadIdx.x == 0) {
     s.candidate_count = s.total = 0;
     s.search.most = static_cast<unsigned>(top_k[row]);
-    s.search.found = false;
+    s.search.count = s.search.found = 0;
     set_window(s.search, 0);
   }
   cluster.sync();  // the counters of all are clear

