@@ -1,5 +1,6 @@
 #pragma once
 // The course's live demos: ten to sixty seconds each.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace capstone::cli {
 struct DemoInputs {
   std::string kernel;  ///< "attention=human/kernel.cu": in place of the demo's own
   std::string record;  ///< the file for what was measured
+  std::optional<double> p;  ///< the room's share of tries that are correct, in [0, 1]
+  std::optional<int> k;     ///< the room's number of tries
 };
 
 struct Demo {
@@ -21,5 +24,8 @@ struct Demo {
   Result<void> (*run)(const Context& context, const DemoInputs& inputs);
 };
 const std::vector<Demo>& demos();
+
+/// A paragraph or a table of a demo, folded to the terminal.
+void tell(const Context& context, const std::string& text);
 
 }  // namespace capstone::cli

@@ -20,10 +20,6 @@ using workflows::ServingRun;
 
 constexpr double kLargestError = 0.05;  // of one attention output; values are averages of about unit numbers
 
-void tell(const Context& context, const std::string& text) {
-  context.terminal.out(context.terminal.fold(text));
-}
-
 std::string per_second(const ServingRun& run, const ServingBatch& batch) {
   if (run.emulated || batch.seconds <= 0) return "-";
   return fmt::format("{:.0f}", double(batch.tokens) / batch.seconds);

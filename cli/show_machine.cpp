@@ -136,6 +136,7 @@ Json json_of(const workflows::MachineRun& run) {
               {"search", run.info.kind},
               {"settings", run.info.settings},
               {"problem", run.info.problem},
+              {"started", run.info.started},
               {"provider", run.info.provider},
               {"with_statement", run.info.with_statement},
               {"ended", run.info.ended},

@@ -17,10 +17,6 @@ using workflows::FirstLaunches;
 
 constexpr double kWidest = 40;  // [columns] of the longest bar
 
-void tell(const Context& context, const std::string& text) {
-  context.terminal.out(context.terminal.fold(text));
-}
-
 // Bars on a logarithmic scale: a factor of ten is as long everywhere.
 std::string bar(double us, double shortest, double longest) {
   const double share = longest > shortest ? std::log(us / shortest) / std::log(longest / shortest) : 0;

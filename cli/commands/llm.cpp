@@ -134,6 +134,8 @@ void add_llm(CLI::App& app, Context& context, Action& action) {
       "--with-statement", a->prompt.with_statement,
       "add the problem's statement with its hints: no longer the standard prompt, and the score sheet "
       "says so");
+  ask->add_option("--gpu", a->prompt.gpu,
+                  "the GPU that the prompt names, where the kernel is judged on another machine: h100, 4090 …");
   ask->add_option("--out", a->out, "another file, or - for standard output");
   ask->callback([&context, &action, a] { action = [&context, a] { return prompt(context, *a); }; });
   auto* file = command->add_subcommand("add", "file a reply as the next attempt, and judge it at once");

@@ -47,6 +47,9 @@ void add_search_options(CLI::App& command, MachineArguments& a, Context& context
   command.add_flag("--new", a.request.begin_new, "begin another run instead of going on");
   command.add_flag("--with-statement", a.request.with_statement,
                    "add the problem's statement with its hints to the prompt; recorded");
+  command.add_option(
+      "--gpu", a.request.gpu,
+      "the GPU that the prompt names, where the kernels are judged on another machine: h100, 4090 …");
   add_judge_options(command, a.request.judge);
   add_format(command, context);
 }
@@ -104,7 +107,9 @@ Result<ExitCode> show(const Context& context, const MachineArguments& a) {
   }
   if (a.node.empty()) {
     if (context.json) {
-      t.out(json_of(run).dump(2));
+      Json json = json_of(run);
+      CAPSTONE_TRY(json["environment"], workflows::environment_of(run, context));
+      t.out(json.dump(2));
       return ExitCode::kDone;
     }
     t.out(tree_text(run, t));

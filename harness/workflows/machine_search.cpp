@@ -171,7 +171,7 @@ Result<MachineOutcome> search_by_machine(const MachineRequest& request, const Wo
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const FileLock lock, lock_archive(project));
   CAPSTONE_TRY(const m::Archive archive, m::Archive::open(folder_of(project)));
-  PromptInput standard = standard_prompt(workspace, project);
+  CAPSTONE_TRY(PromptInput standard, standard_prompt(workspace, project, request.gpu));
   standard.with_statement = request.with_statement;
   CAPSTONE_TRY(const std::string prompt, render_prompt(standard));
 
@@ -265,6 +265,16 @@ Result<NodeTexts> texts_of(const m::Node& node, const Workspace& workspace) {
   }
   texts.verdict = describe(feedback);
   return texts;
+}
+
+Result<Json> environment_of(const MachineRun& run, const Workspace& workspace) {
+  CAPSTONE_TRY(const m::Archive archive, machine_archive(workspace));
+  for (auto node = run.tree.rbegin(); node != run.tree.rend(); ++node) {
+    if (node->measurement_sha256.empty()) continue;
+    CAPSTONE_TRY(const std::string measurement, archive.text(node->measurement_sha256));
+    return Json::parse(measurement).get<Measurement>().environment;
+  }
+  return Json::object();
 }
 
 Result<AddReplyOutcome> take_node(const MachineRun& run, const m::Node& node, const JudgeOptions& judge,

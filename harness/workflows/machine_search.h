@@ -17,6 +17,7 @@ struct MachineRequest {
   std::string run;         ///< a run's name; empty: the newest one with these settings, or a new one
   bool begin_new = false;  ///< begin a new one although there is one with these settings
   bool with_statement = false;
+  std::string gpu;  ///< see standard_prompt()
   machine::Provider* provider = nullptr;
   machine::Budget budget;
   int askers = 4, judges = 0;  ///< at a time; judges 0: one on a GPU, else as many as there are cores
@@ -56,6 +57,9 @@ struct NodeTexts {
   std::string prompt, reply, code, verdict;
 };
 Result<NodeTexts> texts_of(const machine::Node& node, const Workspace& workspace);
+
+/// The device, driver and version of the tool with which the last judged kernel was judged; empty: none was.
+Result<Json> environment_of(const MachineRun& run, const Workspace& workspace);
 
 /// Writes a run as a self-contained page. @return where it is
 Result<std::filesystem::path> write_machine_page(const MachineRun& run, const std::string& out,

@@ -21,6 +21,13 @@
 namespace capstone::workflows {
 namespace {
 
+void add_data_sheet(const DevicePeaks& peaks, const Problem& problem, GpuFacts& facts) {
+  facts.multiprocessors = peaks.sm_count;
+  facts.bandwidth = peaks.bandwidth;
+  facts.peak = peak_of(peaks, problem.precision).flops;
+  facts.l2_bytes = static_cast<double>(peaks.l2_bytes);
+}
+
 std::optional<GpuFacts> gpu_facts(const Workspace& workspace, const Problem& problem) {
   auto gpu = find_gpu(workspace.resources);
   if (!gpu) return std::nullopt;
@@ -28,13 +35,26 @@ std::optional<GpuFacts> gpu_facts(const Workspace& workspace, const Problem& pro
   facts.name = gpu->name;
   facts.arch = gpu->arch();
   facts.memory_bytes = gpu->memory_bytes;
-  if (auto peaks = find_device(gpu->name)) {
-    facts.multiprocessors = peaks->sm_count;
-    facts.bandwidth = peaks->bandwidth;
-    facts.peak = peak_of(*peaks, problem.precision).flops;
-    facts.l2_bytes = static_cast<double>(peaks->l2_bytes);
-  }
+  if (const auto peaks = find_device(gpu->name)) add_data_sheet(*peaks, problem, facts);
   return facts;
+}
+
+GpuFacts facts_of(const DevicePeaks& peaks, const Problem& problem) {
+  GpuFacts facts;
+  facts.name = peaks.name;
+  facts.memory_bytes = peaks.memory_gb * 1e9;
+  add_data_sheet(peaks, problem, facts);
+  return facts;
+}
+
+// The GPU that a prompt was rendered for, where the data sheets have it.
+std::string gpu_of(const std::string& prompt) {
+  constexpr std::string_view kHeading = "\n## The machine\n\n";
+  const std::size_t at = prompt.find(kHeading);
+  if (at == prompt.npos) return {};
+  const std::size_t begin = at + kHeading.size();
+  const std::string name = prompt.substr(begin, prompt.find_first_of(",\n", begin) - begin);
+  return find_device(name) ? name : std::string();
 }
 
 // What is known of an attempt, in the words that the student gets, too.
@@ -52,11 +72,12 @@ Result<Feedback> feedback_on(const Project& project, const LedgerView& ledger, c
 struct PromptChoice {
   const Measurement* last = nullptr;  ///< with feedback on this one
   bool with_statement = false;
+  std::string gpu;  ///< see standard_prompt()
 };
 
 Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const LedgerView& ledger,
                                 const PromptChoice& choice) {
-  PromptInput input = standard_prompt(workspace, project);
+  CAPSTONE_TRY(PromptInput input, standard_prompt(workspace, project, choice.gpu));
   input.with_statement = choice.with_statement;
   if (choice.last) {
     CAPSTONE_TRY(input.feedback, feedback_on(project, ledger, *choice.last));
@@ -75,21 +96,21 @@ struct SentPrompt {
 Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace,
                                const Project& project, const LedgerView& ledger) {
   constexpr std::size_t kLastJudgements = 8;
-  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, {}));
   std::error_code code;
   const fs::path path =
       request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
-  SentPrompt sent{first, {}, {}};
-  if (!request.sent.empty()) {
-    sent.text = request.sent;
-  } else if (!request.prompt.empty() || fs::exists(path, code)) {
+  SentPrompt sent{request.sent, {}, {}};
+  if (sent.text.empty() && (!request.prompt.empty() || fs::exists(path, code))) {
     CAPSTONE_TRY(sent.text, read_file(path, 4u << 20));
   }
+  const std::string gpu = gpu_of(sent.text);
+  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, {nullptr, false, gpu}));
+  if (sent.text.empty()) sent.text = first;
   sent.difference = unified_diff(first, sent.text, {"the standard prompt", "sent"});
   const std::size_t begin = ledger.llm.size() - std::min(ledger.llm.size(), kLastJudgements);
   for (std::size_t i = ledger.llm.size(); i > begin && !sent.difference.empty(); --i) {
     const Measurement& m = ledger.llm[i - 1];
-    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, ledger, {&m, false}));
+    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, ledger, {&m, false, gpu}));
     std::string difference =
         unified_diff(fed, sent.text, {"the standard prompt with feedback on " + m.version, "sent"});
     if (difference.size() >= sent.difference.size()) continue;
@@ -155,23 +176,30 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
 
 }  // namespace
 
-PromptInput standard_prompt(const Workspace& workspace, const Project& project) {
+Result<PromptInput> standard_prompt(const Workspace& workspace, const Project& project,
+                                    const std::string& gpu) {
   PromptInput input;
   input.problem = &project.problem;
   input.resources = &workspace.resources;
-  input.gpu = gpu_facts(workspace, project.problem);
+  if (gpu.empty()) {
+    input.gpu = gpu_facts(workspace, project.problem);
+  } else {
+    CAPSTONE_TRY(const DevicePeaks peaks, find_device_like(gpu));
+    input.gpu = facts_of(peaks, project.problem);
+  }
   return input;
 }
 
 Result<std::string> prompt_for_model(const PromptRequest& request, const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  if (!request.feedback) return prompt_text(workspace, project, ledger, {nullptr, request.with_statement});
+  if (!request.feedback)
+    return prompt_text(workspace, project, ledger, {nullptr, request.with_statement, request.gpu});
   if (ledger.llm.empty())
     return fail("there is no judged attempt to give feedback on", (project.root / "llm").string(),
                 ledger.attempts.empty() ? "capstone llm prompt (without --feedback) first"
                                         : "capstone measure llm judges the attempt that you filed");
-  return prompt_text(workspace, project, ledger, {&ledger.llm.back(), request.with_statement});
+  return prompt_text(workspace, project, ledger, {&ledger.llm.back(), request.with_statement, request.gpu});
 }
 
 Result<fs::path> write_prompt(const std::string& text, const std::string& out, const Workspace& workspace) {

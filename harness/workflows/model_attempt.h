@@ -10,11 +10,15 @@
 namespace capstone::workflows {
 
 /// What the standard prompt of a project says. Both must outlive the result.
-PromptInput standard_prompt(const Workspace& workspace, const Project& project);
+/// @param gpu  what a person calls the GPU of the data sheets that the prompt names ("h100"): the kernel will
+///             be judged elsewhere. Empty: this machine's. @error no data sheet of that GPU
+Result<PromptInput> standard_prompt(const Workspace& workspace, const Project& project,
+                                    const std::string& gpu);
 
 struct PromptRequest {
   bool feedback = false;        ///< with the last attempt's code, errors, counts, profile and times
   bool with_statement = false;  ///< with the problem's statement, which gives a way in
+  std::string gpu;              ///< see standard_prompt()
 };
 /// The prompt for the project in the current folder. @error no attempt to give feedback on.
 Result<std::string> prompt_for_model(const PromptRequest& request, const Workspace& workspace);

@@ -326,5 +326,18 @@ TEST_F(BadKernel, ModelThatDoesNotCompileIsFullEvidence) {
   expect_ledger_intact(root);
 }
 
+TEST_F(BadKernel, APromptForAnotherGpuIsAStandardPrompt) {
+  const fs::path root = project();
+  const Outcome unknown = capstone({"llm", "prompt", "--gpu", "h1000"}, {.cwd = root});
+  EXPECT_EQ(unknown.code, 2) << unknown;
+  EXPECT_TRUE(says(unknown.err, "h1000"));
+  ASSERT_EQ(capstone({"llm", "prompt", "--gpu", "h100"}, {.cwd = root}).code, 0);
+  EXPECT_NE(slurp(root / "llm" / "prompt.md").find("## The machine\n\nNVIDIA H100"), std::string::npos);
+  const Outcome added = capstone({"llm", "add", "-", "--model", "m", "--no-judge"},
+                                 {.cwd = root, .input = "```cuda\n" + kernel("", "") + "```\n"});
+  EXPECT_EQ(added.code, 0) << added;
+  EXPECT_TRUE(says(added.err, "prompt: the standard prompt, unchanged"));
+}
+
 }  // namespace
 }  // namespace capstone::cli_test

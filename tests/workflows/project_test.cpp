@@ -178,7 +178,7 @@ TEST_F(OneProject, AnAttemptSaysWhichFeedbackItsPromptHad) {
   auto first = add_reply(request, workspace_, sink(), {});
   ASSERT_TRUE(first) << render(first.error());
   EXPECT_EQ(first->attempt.feedback_on, "");
-  const std::string prompt = prompt_for_model({true, false}, workspace_).value();
+  const std::string prompt = prompt_for_model({true, false, {}}, workspace_).value();
   ASSERT_TRUE(write_prompt(prompt, "", workspace_));
   request.reply = std::string("```cuda\n") + kRightKernel + "```\n";
   request.judge_now = false;

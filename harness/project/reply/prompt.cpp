@@ -75,6 +75,23 @@ std::string with_lower_headings(const std::string& markdown) {
   return join(lines, "\n");
 }
 
+// The reference without the arms that call libraries: what others do is not part of the task.
+std::string without_library_arms(const std::string& python) {
+  std::vector<std::string> kept;
+  bool inside_arm = false;
+  for (const std::string& line : split(python, '\n')) {
+    if (line.starts_with("class Library_")) {
+      inside_arm = true;
+      while (!kept.empty() && (kept.back().empty() || kept.back().starts_with('#'))) kept.pop_back();
+    } else if (inside_arm && !line.empty() && line[0] != ' ') {
+      inside_arm = false;
+      kept.insert(kept.end(), 2, "");
+    }
+    if (!inside_arm) kept.push_back(line);
+  }
+  return join(kept, "\n");
+}
+
 using Values = std::map<std::string, std::string>;
 
 Result<Values> values_for(const PromptInput& input) {
@@ -82,7 +99,7 @@ Result<Values> values_for(const PromptInput& input) {
   CAPSTONE_TRY(auto reference, prompt_text_of(problem.folder / "reference.py"));
   return Values{{"TITLE", problem.title},
                 {"BASELINE", baseline_of(problem)},
-                {"REFERENCE", fenced("python", reference)},
+                {"REFERENCE", fenced("python", without_library_arms(reference))},
                 {"HEADER", fenced("cuda", launch_header(problem))},
                 {"CONTRACT", fenced("text", describe_contract(problem))},
                 {"CHECK_SIZES", check_sizes_of(problem)},
