@@ -2,9 +2,10 @@
 # On a GPU machine: judges the last rung of every ladder against the arms that its problem names (PyTorch
 # eager and compiled, libraries), with capstone itself.
 #
-#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT [ARMS]]]]
 #
 # SECONDS: timing per candidate, default 2. TEXT: a regular expression; only matching problems are judged.
+# ARMS: in place of those that the problem names, as of measure --baselines: sdpa-cudnn,lib:fa3
 # Each problem is judged at its measured size (transpose) and at each of its published sizes
 # (transpose/large), as a copy of the problem that differs only in that size. TEXT '^transpose$' selects the
 # former, '^transpose/' the latter. Uses every visible GPU, one problem on each at a time. OUT gets one ledger
@@ -17,6 +18,7 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=$(readlink -f "$(command -v "${2:-capstone}")")
 budget=${3:-2}
 only=${4:-}
+arms=${5:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -62,7 +64,7 @@ record() {  # problem, or problem/published size
   "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 ||
     { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&
-    "$capstone" measure human -m "reference kernel $rung" --budget "$budget" \
+    "$capstone" measure human -m "reference kernel $rung" --budget "$budget" ${arms:+--baselines "$arms"} \
       >"$out/$name.txt" 2>>"$out/$name.log" )
   local code=$?
   cp "$work/$name/.capstone/ledger.jsonl" "$out/$name.jsonl"
