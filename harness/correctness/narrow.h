@@ -83,9 +83,8 @@ CAPSTONE_HD std::uint8_t to_e5m2(float value) {
   return static_cast<std::uint8_t>(magnitude > 0x7f800000u ? 0x7fu : (sign | finite));
 }
 
-/// FP4 with 2 exponent bits, in the low four bits: saturates to ±6, every NaN 7 (6: the format has no NaN),
-/// as
-/// __nv_cvt_float_to_fp4.
+/// FP4 with 2 exponent bits, in the low four bits: saturates to ±6; the format has no NaN, and every NaN
+/// becomes 6 (code 7), as with __nv_cvt_float_to_fp4.
 CAPSTONE_HD std::uint8_t to_e2m1(float value) {
   const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = (bits >> 28) & 8u;
   const std::uint32_t code = round_magnitude<2, 1>(magnitude);

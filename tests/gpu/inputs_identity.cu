@@ -137,9 +137,8 @@ bool fills(DType type) {
   }
   if (type == DType::kE8M0) inits = {InitUniform{0.1, 9}, InitChoice{{0.25, 1, 1024}}};
   if (is_float(type) && type != DType::kE8M0)
-    for (const char* structure :
-         {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one", "zipf_rows",
-          "mixed_magnitudes"})
+    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one",
+                                  "zipf_rows", "mixed_magnitudes"})
       inits.push_back(InitGenerator{structure});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)

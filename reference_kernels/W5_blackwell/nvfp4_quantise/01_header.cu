@@ -5,8 +5,7 @@
 // Why         it is the definition, and its types say what is stored: two codes in a byte.
 // Prediction  the loads of a warp lie 32 bytes apart, so each touches 32 sectors, and a thread stores single
 //             bytes 8 bytes apart. The conversion works on the bits of a double, some 40 instructions a
-//             number. With the division about 70 instructions a number where 24 keep up with the memory: 180
-//             us.
+//             number. With the division about 70 instructions where 24 keep up with the memory: 180 us.
 //
 // Shapes      x [rows, cols] bf16, codes [rows, cols] e2m1x2, scales [rows, cols/16] e4m3.
 // Launch      <<<rows * cols / 16 / 256, 256>>>.

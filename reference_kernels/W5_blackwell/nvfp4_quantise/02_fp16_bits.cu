@@ -4,10 +4,9 @@
 //             reciprocal a block, times 2^-14, takes the place of 16 divisions. x times that goes to fp16,
 //             two numbers in a word; there bits 9 to 11 are the code, and an integer addition rounds to
 //             nearest even.
-// Why         e2m1 has the exponent bias 1: 1.0 is its smallest normal number and 0.5 its only subnormal one.
-// In
-//             fp16 2^-14 and 2^-15 are that. So the conversion to fp16, one instruction, puts exponent and
-//             mantissa in place, subnormal or not. A product with a rounded reciprocal can miss a tie by
+// Why         e2m1 has the exponent bias 1: its smallest normal number is 1.0, its only subnormal one 0.5.
+//             In fp16 2^-14 and 2^-15 are that. So the conversion to fp16, one instruction, puts exponent
+//             and mantissa in place, subnormal or not. A product with a rounded reciprocal can miss a tie by
 //             2^-23; the rounding to fp16 brings it back, and anything else is at least 2^-8 away.
 // Prediction  about 10 instructions a number, so the memory decides: 172 MB, 60 us, less what the accesses
 //             cost: neighbouring lanes read 32 bytes apart, and each load fetches every sector half used.

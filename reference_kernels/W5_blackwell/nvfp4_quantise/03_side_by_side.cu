@@ -3,9 +3,8 @@
 // Changed     a lane owns eight numbers: one 16-byte load, 512 bytes in a row for the warp, one 4-byte store.
 //             The maximum of a block takes one shuffle more. A thread issues four such loads, a block's width
 //             apart, before it uses the first.
-// Why         rung 2 reads two vectors a lane, so each of its loads touches every sector of 1 KB for half of
-// it,
-//             and has 32 bytes a thread on their way.
+// Why         rung 2 reads two vectors a lane, so each of its loads touches every sector of 1 KB for half
+//             of it, and has 32 bytes a thread on their way.
 // Prediction  the speed of a copy: 172 MB, 57 us. 1.1 times rung 2.
 //
 // Shapes      x [rows, cols] bf16, codes [rows, cols] e2m1x2, scales [rows, cols/16] e4m3.
