@@ -386,7 +386,8 @@ std::string first_difference(const Problem& problem, const Layout& layout, std::
     const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first;
     if (at == a.end()) continue;
     const auto element =
-        static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / size_of(parameter.dtype));
+        static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / unit_bytes(parameter.dtype)) *
+        elements_per_unit(parameter.dtype);
     return parameter.name + index_text(multi_index(slot.shape, element));
   }
   return {};

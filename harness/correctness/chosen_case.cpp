@@ -77,7 +77,7 @@ Result<NpyArray> read_npy(const fs::path& file) {
                                        : std::nullopt;
   const bool is_double = type == "<f8";
   if (!element && !is_double) return bad(fmt::format("an array of type '{}' cannot be used", type));
-  const std::size_t size = is_double ? sizeof(double) : size_of(*element);
+  const std::size_t size = is_double ? sizeof(double) : unit_bytes(*element);
   if (elements < 0 || (bytes.size() - at) / size < static_cast<std::size_t>(elements))
     return bad("the .npy file is cut off");
   array.values.resize(static_cast<std::size_t>(elements));

@@ -162,14 +162,14 @@ bool is_right(DType type, double got, double expected, double scale, Tolerance t
 
 Comparison compare(DType type, std::span<const std::byte> got, std::span<const double> expected,
                    std::span<const double> scale, Tolerance tolerance) {
-  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size())
+  if (got.size() != bytes_of(type, expected.size()) || scale.size() != expected.size())
     return sizes_differ(expected.size());
   if (!is_float(type)) return compare_integers(type, got, expected, scale);
   Tally tally;
   alignas(64) float values[kBlock];
   for (std::size_t at = 0; at < expected.size(); at += kBlock) {
     const std::size_t count = std::min(kBlock, expected.size() - at);
-    load_all(type, got.subspan(at * size_of(type), count * size_of(type)), std::span<float>(values, count));
+    load_all(type, got.subspan(bytes_of(type, at), bytes_of(type, count)), std::span<float>(values, count));
     Sums sums;
     add_block(sums, values, expected.data() + at, scale.data() + at, count, tolerance);
     if (!anything_odd(sums)) {

@@ -22,11 +22,11 @@ struct Comparison {
 /// Compares one output with its expected values.
 ///
 /// An element is correct if |got - expected| <= atol*scale + rtol*|expected|, or if it is the expected value
-/// rounded to its type (this decides infinities, NaN, and saturation of fp8). NaN instead of a number fails.
-/// Infinities must agree; a result may also be infinite if a value within the tolerance rounds to infinity.
-/// Integers must be equal.
+/// rounded to its type (this decides infinities, NaN, and saturation of fp8 and fp4). NaN instead of a number
+/// fails. Infinities must agree; a result may also be infinite if a value within the tolerance rounds to
+/// infinity. Integers must be equal.
 ///
-/// @param got       the output's bytes, size_of(type) * n
+/// @param got       the output's bytes, bytes_of(type, n)
 /// @param expected  [n] exact, unrounded
 /// @param scale     [n] the oracle's condition of each element
 ///

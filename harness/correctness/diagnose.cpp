@@ -71,8 +71,9 @@ void note_error(Facts& facts, double error, bool right) {
 // Random bytes may be equal by chance, and a NaN of fp8 often is. Only what exceeds chance counts as not
 // written.
 void settle_unwritten(const Subject& subject, Facts& facts) {
-  const double among = static_cast<double>(is_float(subject.type) ? facts.wrong_nans : facts.wrong_count);
-  const double least = is_float(subject.type) ? 0.9 * among : 0.05 * among;
+  const bool by_nan = random::has_nan(subject.type);
+  const double among = static_cast<double>(by_nan ? facts.wrong_nans : facts.wrong_count);
+  const double least = by_nan ? 0.9 * among : 0.05 * among;
   if (facts.unwritten_count > 0 && static_cast<double>(facts.unwritten_count) >= least) return;
   facts.unwritten_count = 0;
   std::fill(facts.unwritten.begin(), facts.unwritten.end(), std::uint8_t{0});
@@ -94,7 +95,7 @@ Facts gather(const Subject& subject) {
     ++facts.wrong_count;
     if (std::isnan(got)) ++facts.wrong_nans;
     facts.infinite |= !std::isfinite(got) && std::isfinite(expected);
-    const bool may_be_poison = std::isnan(got) || !is_float(subject.type);
+    const bool may_be_poison = std::isnan(got) || !random::has_nan(subject.type);
     if (may_be_poison && is_poison(subject.got, subject.type, subject.poison_seed, i)) {
       facts.unwritten[n] = 1;
       ++facts.unwritten_count;
@@ -215,7 +216,7 @@ Maybe find_constant(const Subject& subject, const Facts& facts) {
 
 Maybe find_copy(const Subject& subject, const Facts& facts) {
   for (const NamedTensor& input : subject.inputs) {
-    if (input.bytes.size() != static_cast<std::size_t>(subject.total()) * size_of(input.type)) continue;
+    if (input.bytes.size() != bytes_of(input.type, static_cast<std::size_t>(subject.total()))) continue;
     const auto same = [&](std::int64_t i) -> std::optional<bool> {
       return subject.got_at(i) == rounded_to(subject.type, load_as_double(input.type, input.bytes.data(), i));
     };
@@ -615,7 +616,7 @@ Diagnosis diagnose(const std::string& output, DType type, const std::vector<std:
   diagnosis.total = comparison.total;
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
-  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size() ||
+  if (got.size() != bytes_of(type, expected.size()) || scale.size() != expected.size() ||
       elements != subject.total()) {
     diagnosis.pattern = "wrong number of elements";
     diagnosis.hint = "the output must have the shape that the problem defines";

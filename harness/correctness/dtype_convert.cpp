@@ -1,5 +1,6 @@
 #include "harness/correctness/dtype_convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -41,6 +42,11 @@ T to_integer(double value) {
   return static_cast<T>(rounded);
 }
 
+std::uint8_t to_int4(double value) {
+  const double rounded = std::isnan(value) ? 0 : std::clamp(std::nearbyint(value), -8.0, 7.0);
+  return static_cast<std::uint8_t>(static_cast<int>(rounded) & 15);
+}
+
 constexpr std::size_t kChunk = 1024;  // elements, so that the buffers stay in the L1 cache
 
 }  // namespace
@@ -63,6 +69,12 @@ double load_as_double(DType type, const std::byte* tensor, std::int64_t i) {
       return static_cast<double>(element<std::int64_t>(tensor, i));
     case DType::kU8:
       return element<std::uint8_t>(tensor, i);
+    case DType::kInt4x2:
+      return narrow::from_int4(narrow::nibble_at(tensor, i));
+    case DType::kE2M1x2:
+      return static_cast<double>(narrow::from_e2m1(narrow::nibble_at(tensor, i)));
+    case DType::kE8M0:
+      return static_cast<double>(narrow::from_e8m0(element<std::uint8_t>(tensor, i)));
   }
   return 0;
 }
@@ -93,11 +105,20 @@ void store_rounded(DType type, std::byte* tensor, std::int64_t i, double value) 
     case DType::kU8:
       put(tensor, i, to_integer<std::uint8_t>(value));
       break;
+    case DType::kInt4x2:
+      narrow::store_nibble(tensor, i, to_int4(value));
+      break;
+    case DType::kE2M1x2:
+      narrow::store_nibble(tensor, i, narrow::to_e2m1(to_float_odd(value)));
+      break;
+    case DType::kE8M0:
+      put(tensor, i, narrow::to_e8m0(to_float_odd(value)));
+      break;
   }
 }
 
 double rounded_to(DType type, double value) {
-  std::byte element_bytes[8];
+  std::byte element_bytes[8] = {};
   store_rounded(type, element_bytes, 0, value);
   return load_as_double(type, element_bytes, 0);
 }

@@ -97,6 +97,12 @@ std::pair<double, double> whole_range(DType type) {
       return {-16, 16};
     case DType::kE5M2:
       return {-8, 8};
+    case DType::kInt4x2:
+      return {-8, 7};
+    case DType::kE2M1x2:
+      return {-4, 4};
+    case DType::kE8M0:
+      return {1, 2};
   }
   return {0, 0};
 }
@@ -170,7 +176,8 @@ constexpr std::pair<const char*, random::Kind> kStructures[] = {
     {"lower_triangular", random::Kind::kLowerTriangular},
     {"symmetric", random::Kind::kSymmetric},
     {"rows_sum_to_one", random::Kind::kRowsSumToOne},
-    {"zipf_rows", random::Kind::kZipfRows}};
+    {"zipf_rows", random::Kind::kZipfRows},
+    {"mixed_magnitudes", random::Kind::kMixedMagnitudes}};
 
 /// Empty for generators of whole numbers, which run only on the host, and for unknown names.
 Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target,
@@ -209,7 +216,6 @@ void apply_twist(const random::Draw& draw, std::size_t at, std::span<float> valu
 // The fill functions below write elements begin … end of a tensor; `begin` is a multiple of kChunk.
 void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin,
                std::size_t end) {
-  const std::size_t width = size_of(type);
   std::uint32_t words[kChunk];
   float values[kChunk];
   for (std::size_t at = begin; at < end; at += kChunk) {
@@ -221,7 +227,8 @@ void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, s
       bulk::normals(std::span(words, count), draw.a, draw.b, values);
       apply_twist(draw, at, std::span(values, count));
     }
-    store_all(type, std::span<const float>(values, count), out.subspan(at * width, count * width));
+    store_all(type, std::span<const float>(values, count),
+              out.subspan(bytes_of(type, at), bytes_of(type, count)));
   }
 }
 
@@ -243,7 +250,8 @@ void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> ou
 }
 
 void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, int threads) {
-  const std::size_t elements = out.size() / size_of(type);
+  const std::size_t elements =
+      out.size() / unit_bytes(type) * static_cast<std::size_t>(elements_per_unit(type));
   constexpr std::int64_t kShare = std::int64_t{1} << 20;  // elements; a multiple of kChunk
   parallel_for(static_cast<std::int64_t>(elements), kShare, threads,
                [&](std::int64_t first, std::int64_t last) {
@@ -609,7 +617,7 @@ Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& siz
                          Battery battery, std::span<std::byte> out, int threads) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
   const DType type = target.parameter.dtype;
-  if (out.size() != static_cast<std::size_t>(target.elements) * size_of(type))
+  if (out.size() != bytes_of(type, static_cast<std::size_t>(target.elements)))
     return fail(fmt::format("{} has {} elements of {}, but {} bytes were given", target.parameter.name,
                             target.elements, name_of(type), out.size()),
                 target.where(), {}, ExitCode::kInternal);
@@ -642,7 +650,7 @@ void poison_bytes(std::span<std::byte> out, std::uint64_t seed) {
 
 void poison(std::span<std::byte> out, DType type, std::uint64_t seed) {
   if (!random::has_nan(type)) return poison_bytes(out, seed);
-  const std::size_t width = size_of(type), elements = out.size() / width;
+  const std::size_t width = unit_bytes(type), elements = out.size() / width;
   std::uint32_t words[kChunk];
   for (std::size_t at = 0; at < elements; at += kChunk) {
     const std::size_t count = std::min(kChunk, elements - at);
@@ -656,10 +664,11 @@ void poison(std::span<std::byte> out, DType type, std::uint64_t seed) {
 }
 
 bool is_poison(std::span<const std::byte> tensor, DType type, std::uint64_t seed, std::int64_t element) {
-  const std::size_t width = size_of(type);
+  const std::size_t width = unit_bytes(type);
   alignas(8) std::byte expected[8];
-  const auto i = static_cast<std::uint64_t>(element);
-  if (type == DType::kU8) {
+  // Half a byte is random bits by chance too often: an element of a packed type is judged by its whole byte.
+  const auto i = static_cast<std::uint64_t>(element / elements_per_unit(type));
+  if (type == DType::kU8 || is_packed(type)) {
     expected[0] = std::byte{random::poison_byte_at(seed, i)};
   } else if (type == DType::kI64) {
     const std::uint64_t word = random::wide_at(seed, 0, random::kBytes, i);

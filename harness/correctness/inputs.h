@@ -69,7 +69,8 @@ void poison(std::span<std::byte> out, DType type, std::uint64_t seed);
 /// Random bytes for guard bands and workspace.
 void poison_bytes(std::span<std::byte> out, std::uint64_t seed);
 
-/// Whether element `element` still holds what poison(…, type, seed) wrote.
+/// Whether element `element` still holds what poison(…, type, seed) wrote. In a packed tensor: whether its
+/// byte does.
 bool is_poison(std::span<const std::byte> tensor, DType type, std::uint64_t seed, std::int64_t element);
 
 /// The first byte that differs from what poison_bytes(…, seed) wrote; empty if the band is intact.

@@ -83,6 +83,25 @@ CAPSTONE_HD std::uint8_t to_e5m2(float value) {
   return static_cast<std::uint8_t>(magnitude > 0x7f800000u ? 0x7fu : (sign | finite));
 }
 
+/// FP4 with 2 exponent bits, in the low four bits: saturates to ±6; the format has no NaN, and every NaN
+/// becomes 6 (code 7), as with __nv_cvt_float_to_fp4.
+CAPSTONE_HD std::uint8_t to_e2m1(float value) {
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = (bits >> 28) & 8u;
+  const std::uint32_t code = round_magnitude<2, 1>(magnitude);
+  const std::uint32_t finite = (magnitude >= 0x40c00000u || code > 7u) ? 7u : code;
+  return static_cast<std::uint8_t>(magnitude > 0x7f800000u ? 7u : (sign | finite));
+}
+
+/// A power of two, from 2^-127 (code 0) to 2^127: to nearest, a tie to the larger one (a significand of one
+/// bit is odd on both sides). The sign is dropped, every NaN 0xff; what is too small or too large saturates.
+CAPSTONE_HD std::uint8_t to_e8m0(float value) {
+  const std::uint32_t magnitude = bits_of(value) & 0x7fffffffu;
+  // Below 2^-126 float has no implicit one: 3 * 2^-128 is the middle of codes 0 and 1.
+  const std::uint32_t code =
+      magnitude < 0x800000u ? (magnitude >= 0x600000u ? 1u : 0u) : (magnitude + 0x400000u) >> 23;
+  return static_cast<std::uint8_t>(magnitude > 0x7f800000u ? 0xffu : code > 0xfeu ? 0xfeu : code);
+}
+
 /// Widens a format of kExponent and kMantissa bits, sign on top, infinities and NaN as in IEEE 754. Exact.
 template <int kExponent, int kMantissa>
 CAPSTONE_HD float widen(std::uint32_t code) {
@@ -108,6 +127,33 @@ CAPSTONE_HD float from_e4m3(std::uint8_t code) {
   const std::uint32_t top = sign | ((8u + 127u) << 23) | ((magnitude & 7u) << 20);
   const std::uint32_t special = magnitude == 0x7fu ? (sign | 0x7fc00000u) : top;
   return magnitude >= 0x78u ? float_of(special) : widen<4, 3>(code);
+}
+/// FP4: the low four bits. 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; no infinity, no NaN.
+CAPSTONE_HD float from_e2m1(std::uint8_t code) {
+  const std::uint32_t exponent = (code >> 1) & 3u, mantissa = code & 1u;
+  const std::uint32_t sign = static_cast<std::uint32_t>(code & 8u) << 28;
+  const std::uint32_t subnormal = mantissa ? 0x3f000000u : 0u;  // 0.5, or 0
+  const std::uint32_t normal = ((exponent + 126u) << 23) | (mantissa << 22);
+  return float_of(sign | (exponent == 0 ? subnormal : normal));
+}
+/// 2^(code - 127); 255 is NaN.
+CAPSTONE_HD float from_e8m0(std::uint8_t code) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(code) << 23;
+  return float_of(code == 0 ? 0x00400000u : code == 0xffu ? 0x7fc00000u : bits);
+}
+/// The low four bits in two's complement: -8 … 7.
+CAPSTONE_HD int from_int4(std::uint8_t code) { return static_cast<int>((code & 15u) ^ 8u) - 8; }
+
+/// Element i of a packed tensor, as a code in four bits, and its store. The other half of the byte stays: two
+/// threads may not store into one byte.
+CAPSTONE_HD std::uint8_t nibble_at(const void* tensor, std::int64_t i) {
+  const std::uint8_t pair = static_cast<const std::uint8_t*>(tensor)[i >> 1];
+  return static_cast<std::uint8_t>((i & 1) ? pair >> 4 : pair & 15u);
+}
+CAPSTONE_HD void store_nibble(void* tensor, std::int64_t i, std::uint8_t code) {
+  std::uint8_t& pair = static_cast<std::uint8_t*>(tensor)[i >> 1];
+  const unsigned kept = (i & 1) ? pair & 0x0fu : pair & 0xf0u;
+  pair = static_cast<std::uint8_t>(kept | ((i & 1) ? (code & 15u) << 4 : code & 15u));
 }
 
 }  // namespace capstone::narrow

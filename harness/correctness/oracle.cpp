@@ -22,7 +22,7 @@ Result<void> check_tensors(const Problem& problem, const Sizes& sizes,
     const std::size_t got = tensors[next++].size();
     if (parameter.role == Role::kOutput) continue;
     CAPSTONE_TRY(const auto shape, shape_at(parameter, sizes));
-    const std::size_t needed = static_cast<std::size_t>(elements_of(shape)) * size_of(parameter.dtype);
+    const std::size_t needed = bytes_of(parameter.dtype, static_cast<std::size_t>(elements_of(shape)));
     if (got != needed)
       return fail(fmt::format("the oracle needs {} bytes of {}, but got {}", needed, parameter.name, got), {},
                   {}, ExitCode::kInternal);

@@ -178,7 +178,8 @@ enum class Kind : int {
   kLowerTriangular,
   kSymmetric,
   kRowsSumToOne,
-  kZipfRows
+  kZipfRows,
+  kMixedMagnitudes
 };
 /// The effect of an input battery on a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kFarNegative, kHeavyTails, kSignFlip, kHotElement };
@@ -244,7 +245,15 @@ CAPSTONE_HD float zipf_at(const Draw& draw, std::int64_t row, std::int64_t colum
   return quotient(static_cast<float>(c), product(static_cast<float>(low), static_cast<float>(low + group)));
 }
 
-/// Element i of a structured tensor: numbers in [0, 1) whose position in their matrix matters.
+/// An element of a tensor whose parts differ in magnitude, as blocks of a network's numbers do: a standard
+/// normal number times a power of two from 2^-9 to 2^12, one for 16 neighbours.
+CAPSTONE_HD float mixed_magnitude_at(const Draw& draw, std::int64_t i) {
+  const std::uint32_t word = word_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / 16));
+  const float power = narrow::float_of((127u - 9u + high_product(word, 22)) << 23);
+  return product(normal_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), 0, 1), power);
+}
+
+/// Element i of a structured tensor: numbers whose position in their matrix matters, most of them in [0, 1).
 CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
   const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows,
                      first = i - row * draw.columns - column;
@@ -260,6 +269,8 @@ CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
       return row < column ? unit(first + column * draw.columns + row) : unit(i);
     case Kind::kZipfRows:
       return zipf_at(draw, i / draw.columns, column);
+    case Kind::kMixedMagnitudes:
+      return mixed_magnitude_at(draw, i);
     default:
       break;
   }
@@ -294,6 +305,12 @@ CAPSTONE_HD double choice_at(const Draw& draw, std::int64_t i) {
   return draw.choice[high_product(word, static_cast<std::uint32_t>(draw.choices))];
 }
 
+// For device code, which cannot call the constexpr functions of dtype.h.
+CAPSTONE_HD bool holds_pairs(DType type) { return type == DType::kInt4x2 || type == DType::kE2M1x2; }
+CAPSTONE_HD bool holds_whole_numbers(DType type) {
+  return type == DType::kI32 || type == DType::kI64 || type == DType::kU8 || type == DType::kInt4x2;
+}
+
 /// Rounds to a floating type and stores it as element i.
 CAPSTONE_HD void store_real(DType type, void* tensor, std::int64_t i, float value) {
   switch (type) {
@@ -312,6 +329,12 @@ CAPSTONE_HD void store_real(DType type, void* tensor, std::int64_t i, float valu
     case DType::kE5M2:
       static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e5m2(value);
       break;
+    case DType::kE2M1x2:
+      narrow::store_nibble(tensor, i, narrow::to_e2m1(value));
+      break;
+    case DType::kE8M0:
+      static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e8m0(value);
+      break;
     default:
       break;
   }
@@ -329,13 +352,16 @@ CAPSTONE_HD void store_whole(DType type, void* tensor, std::int64_t i, std::int6
     case DType::kU8:
       static_cast<std::uint8_t*>(tensor)[i] = static_cast<std::uint8_t>(value);
       break;
+    case DType::kInt4x2:
+      narrow::store_nibble(tensor, i, static_cast<std::uint8_t>(value & 15));
+      break;
     default:
       store_real(type, tensor, i, static_cast<float>(value));
       break;
   }
 }
 
-/// Makes element i of a tensor and stores it. This is the whole body of a device's fill kernel.
+/// Makes element i of a tensor and stores it. Two elements of one byte may not be stored at the same time.
 CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::int64_t i) {
   switch (draw.kind) {
     case Kind::kNormal:
@@ -345,6 +371,7 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
     case Kind::kSymmetric:
     case Kind::kRowsSumToOne:
     case Kind::kZipfRows:
+    case Kind::kMixedMagnitudes:
       store_real(type, tensor, i, real_at(draw, i));
       break;
     case Kind::kInteger:
@@ -353,8 +380,7 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
       break;
     case Kind::kChoice: {
       const double value = choice_at(draw, i);
-      const bool whole = type == DType::kI32 || type == DType::kI64 || type == DType::kU8;
-      if (whole)
+      if (holds_whole_numbers(type))
         store_whole(type, tensor, i, static_cast<std::int64_t>(value));
       else
         store_real(type, tensor, i, static_cast<float>(value));
@@ -363,12 +389,19 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
   }
 }
 
-/// Whether a type's poison is a NaN; the other types are poisoned with random bytes.
-CAPSTONE_HD bool has_nan(DType type) {
-  return type != DType::kI32 && type != DType::kI64 && type != DType::kU8;
+/// Makes all elements of one unit of memory and stores them. This is the whole body of a device's fill
+/// kernel.
+CAPSTONE_HD void store_drawn_unit(const Draw& draw, DType type, void* tensor, std::int64_t unit) {
+  if (!holds_pairs(type)) return store_drawn(draw, type, tensor, unit);
+  store_drawn(draw, type, tensor, 2 * unit);
+  store_drawn(draw, type, tensor, 2 * unit + 1);
 }
 
-/// A quiet NaN of either sign from one random word, in the low bits; e4m3 has only one payload.
+/// Whether a type's poison is a NaN; the other types are poisoned with random bytes.
+CAPSTONE_HD bool has_nan(DType type) { return !holds_whole_numbers(type) && type != DType::kE2M1x2; }
+
+/// A quiet NaN of either sign from one random word, in the low bits; e4m3 has only one payload, e8m0 only one
+/// NaN.
 CAPSTONE_HD std::uint32_t poison_of(DType type, std::uint32_t word) {
   switch (type) {
     case DType::kF32:
@@ -381,6 +414,8 @@ CAPSTONE_HD std::uint32_t poison_of(DType type, std::uint32_t word) {
       return ((word & 0x80u) | 0x7fu);
     case DType::kE5M2:
       return ((word & 0x81u) | 0x7eu);
+    case DType::kE8M0:
+      return 0xffu;
     default:
       return word;
   }
@@ -433,7 +468,7 @@ struct UnusedSlots {
   }
 };
 
-/// Poisons element i of a tensor. This is the whole body of a device's poison kernel.
+/// Poisons unit i of a tensor. This is the whole body of a device's poison kernel.
 CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std::int64_t i) {
   const std::uint64_t n = static_cast<std::uint64_t>(i);
   switch (type) {
@@ -442,9 +477,12 @@ CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std:
     case DType::kBF16:
     case DType::kE4M3:
     case DType::kE5M2:
+    case DType::kE8M0:
       store_nan(type, word_at(seed, 0, kPoison, n), tensor, i);
       break;
     case DType::kU8:
+    case DType::kInt4x2:
+    case DType::kE2M1x2:
       static_cast<std::uint8_t*>(tensor)[i] = poison_byte_at(seed, n);
       break;
     case DType::kI32:

@@ -10,14 +10,20 @@ Result<BoundTensor> bound_tensor(const Problem& problem, int parameter, const Si
   BoundTensor tensor;
   tensor.parameter = parameter;
   CAPSTONE_TRY(tensor.shape, shape_at(definition, sizes));
-  tensor.bytes = size_of(definition.dtype);
+  CAPSTONE_TRY(const bool whole, has_whole_rows(definition, sizes));
+  if (!whole)
+    return fail(fmt::format("the rows of {} end within a byte: their length is {}", definition.name,
+                            tensor.shape.back()),
+                to_string(sizes), fmt::format("{} holds two elements a byte", name_of(definition.dtype)));
+  std::size_t widest = unit_bytes(definition.dtype);
   tensor.elements = 1;
   for (const std::int64_t extent : tensor.shape) {
-    if (extent < 0 || (extent > 0 && tensor.bytes > kMostBytes / static_cast<std::size_t>(extent)))
+    if (extent < 0 || (extent > 0 && widest > kMostBytes / static_cast<std::size_t>(extent)))
       return too_large(definition.name, sizes);
-    tensor.bytes *= static_cast<std::size_t>(extent);
+    widest *= static_cast<std::size_t>(extent);
     tensor.elements *= extent;
   }
+  tensor.bytes = bytes_of(definition.dtype, static_cast<std::size_t>(tensor.elements));
   return tensor;
 }
 

@@ -39,6 +39,8 @@ std::string declared(const Parameter& parameter) {
   if (parameter.is_scalar()) return text + parameter.value->text + " */";
   text += shape_text(parameter);
   if (parameter.role != Role::kInput) text += fmt::format(" {}", name_of(parameter.role));
+  if (is_packed(parameter.dtype))
+    text += fmt::format("; {}: two a byte, the first in the low half", name_of(parameter.dtype));
   return text + " */";
 }
 
@@ -76,7 +78,8 @@ std::string includes_for(const Problem& problem) {
   std::string text = "#include <cuda_runtime.h>\n";
   if (uses(problem, {DType::kF16})) text += "#include <cuda_fp16.h>\n";
   if (uses(problem, {DType::kBF16})) text += "#include <cuda_bf16.h>\n";
-  if (uses(problem, {DType::kE4M3, DType::kE5M2})) text += "#include <cuda_fp8.h>\n";
+  if (uses(problem, {DType::kE4M3, DType::kE5M2, DType::kE8M0})) text += "#include <cuda_fp8.h>\n";
+  if (uses(problem, {DType::kE2M1x2})) text += "#include <cuda_fp4.h>\n";
   return text + "\n#include <cstddef>\n#include <cstdint>\n";
 }
 
@@ -100,7 +103,7 @@ std::string prepare_declarations(const Problem& problem) {
 /// and the call of an extern "C" function is the same.
 std::string forward_declarations(const Problem& problem) {
   std::string text = "struct CUstream_st;\nusing cudaStream_t = CUstream_st*;\n";
-  for (DType type : {DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})
+  for (DType type : {DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kE2M1x2, DType::kE8M0})
     if (uses(problem, {type})) text += fmt::format("struct {};\n", cuda_type(type));
   return text;
 }

@@ -54,7 +54,8 @@ std::string parameter_line(const Parameter& parameter) {
                        parameter.value->text);
   std::vector<std::string> shape;
   for (const Expression& dimension : parameter.shape) shape.push_back(dimension.text);
-  const std::string drawn = parameter.role == Role::kOutput ? "" : "  " + init_text(parameter);
+  std::string drawn = parameter.role == Role::kOutput ? "" : "  " + init_text(parameter);
+  if (is_packed(parameter.dtype)) drawn += "  (two a byte, the first in the low half)";
   return fmt::format("  {:<10} {:<10} {:<5} {:<22}{}\n", parameter.name, name_of(parameter.role),
                      name_of(parameter.dtype), "[" + join(shape, ", ") + "]", drawn);
 }

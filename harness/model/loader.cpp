@@ -128,6 +128,9 @@ class Reader {
   std::string file_;
 };
 
+constexpr const char* kScaleInit =
+    "e8m0 holds powers of two: for example `init: {choice: [0.5, 1, 2]}`, or `uniform` above 0";
+
 const std::vector<std::string>& roles() {
   static const std::vector<std::string> names = {"input", "parameter", "inout", "output", "scalar"};
   return names;
@@ -363,12 +366,23 @@ class Loader {
       CAPSTONE_TRY(Expression extent, signature_expression(dimension, "shape", true));
       parameter.shape.push_back(std::move(extent));
     }
+    if (is_packed(parameter.dtype)) {
+      if (parameter.shape.empty())
+        return reader_.error(*shape, fmt::format("an {} tensor needs a dimension", name_of(parameter.dtype)),
+                             "two elements are in a byte");
+      if (problem_.oracle_is_reference)
+        return reader_.error(*node.find("dtype"),
+                             fmt::format("{} needs an oracle.cpp", name_of(parameter.dtype)),
+                             "reference.py has bytes where two elements are packed, not their values");
+    }
     if (parameter.role == Role::kOutput)
       return forbid(node, "init", "an output has no `init`: it is poisoned");
     if (const YamlNode* init = node.find("init")) return read_init(*init, parameter);
     if (!is_float(parameter.dtype))
       return reader_.error(node, fmt::format("an {} tensor needs an `init`", name_of(parameter.dtype)),
-                           "for example `init: {integer: {min: 0, max: 9}}`");
+                           "for example `init: {integer: {min: 0, max: 7}}`");
+    if (parameter.dtype == DType::kE8M0)
+      return reader_.error(node, "an e8m0 tensor needs an `init`", kScaleInit);
     return {};
   }
 
@@ -421,8 +435,13 @@ class Loader {
     const bool integral = !is_float(parameter.dtype);
     const bool for_floats = kind == kNormal || kind == kUniform || kind == kPages;
     const bool for_indices = kind >= kPermutation && kind <= kTopK;
+    if (parameter.dtype == DType::kE8M0 && kind != kUniform && kind != kChoice)
+      return reader_.error(
+          key, fmt::format("{} values cannot be drawn as `{}`", name_of(parameter.dtype), kinds[kind]),
+          kScaleInit);
     if ((integral && for_floats) || (!integral && for_indices) ||
-        (parameter.dtype == DType::kU8 && for_indices))
+        ((parameter.dtype == DType::kU8 || parameter.dtype == DType::kInt4x2) && for_indices) ||
+        (parameter.dtype == DType::kE2M1x2 && kind == kPages))
       return reader_.error(
           key, fmt::format("{} values cannot be drawn as `{}`", name_of(parameter.dtype), kinds[kind]));
     switch (kind) {
@@ -467,6 +486,8 @@ class Loader {
     CAPSTONE_TRY(init.low, reader_.number(*node.find("low"), "low"));
     CAPSTONE_TRY(init.high, reader_.number(*node.find("high"), "high"));
     if (init.low >= init.high) return reader_.error(*node.find("high"), "uniform needs low < high");
+    if (parameter.dtype == DType::kE8M0 && init.low <= 0)
+      return reader_.error(*node.find("low"), "e8m0 holds powers of two: low must be above 0");
     parameter.init = init;
     return {};
   }
@@ -501,6 +522,12 @@ class Loader {
         return {-16, 16};
       case DType::kE5M2:
         return {-8, 8};
+      case DType::kInt4x2:
+        return {-8, 7};
+      case DType::kE2M1x2:
+        return {-4, 4};
+      case DType::kE8M0:
+        break;  // not drawn as integers
     }
     return {0, 0};
   }
@@ -572,6 +599,8 @@ class Loader {
     InitChoice init;
     for (const YamlNode& item : node.items) {
       CAPSTONE_TRY(const double value, reader_.number(item, "a choice value"));
+      if (parameter.dtype == DType::kE8M0 && value <= 0)
+        return reader_.error(item, "e8m0 holds powers of two: a choice value must be above 0");
       init.values.push_back(value);
     }
     parameter.init = init;
@@ -903,6 +932,12 @@ class Loader {
     for (const Parameter& parameter : problem_.signature)
       if (auto elements = elements_at(parameter, sizes); !elements)
         return reader_.error(node, elements.error().what, "make these sizes smaller");
+    for (const Parameter& parameter : problem_.signature)
+      if (auto whole = has_whole_rows(parameter, sizes); whole && !*whole)
+        return reader_.error(node,
+                             fmt::format("the rows of `{}` end within a byte at {}: {} packs two elements",
+                                         parameter.name, to_string(sizes), name_of(parameter.dtype)),
+                             "the last dimension counts elements and must be even");
     return {};
   }
 

@@ -78,6 +78,12 @@ Result<std::vector<std::int64_t>> shape_at(const Parameter& parameter, const Siz
   return shape;
 }
 
+Result<bool> has_whole_rows(const Parameter& parameter, const Sizes& sizes) {
+  if (!is_packed(parameter.dtype)) return true;
+  CAPSTONE_TRY(const std::int64_t columns, parameter.shape.back().evaluate_integer(sizes));
+  return columns % elements_per_unit(parameter.dtype) == 0;
+}
+
 Result<std::int64_t> elements_at(const Parameter& parameter, const Sizes& sizes) {
   CAPSTONE_TRY(const auto shape, shape_at(parameter, sizes));
   std::int64_t elements = 1;
@@ -94,12 +100,16 @@ Result<std::int64_t> tensor_bytes_at(const Problem& problem, const Sizes& sizes)
   for (const Parameter& parameter : problem.signature) {
     if (parameter.is_scalar()) continue;
     CAPSTONE_TRY(const std::int64_t elements, elements_at(parameter, sizes));
-    bytes += elements * static_cast<std::int64_t>(size_of(parameter.dtype));
+    bytes += static_cast<std::int64_t>(bytes_of(parameter.dtype, static_cast<std::size_t>(elements)));
   }
   return bytes;
 }
 
 Result<bool> admissible(const Problem& problem, const Sizes& sizes) {
+  for (const Parameter& parameter : problem.signature) {
+    CAPSTONE_TRY(const bool whole, has_whole_rows(parameter, sizes));
+    if (!whole) return false;
+  }
   for (const Expression& relation : problem.where) {
     CAPSTONE_TRY(const double holds, relation.evaluate(sizes));
     if (holds == 0) return false;

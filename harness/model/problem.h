@@ -193,10 +193,13 @@ Result<std::vector<std::int64_t>> shape_at(const Parameter& parameter, const Siz
 /// Number of elements of a tensor at these sizes. @error a dimension that is not whole, too many elements.
 Result<std::int64_t> elements_at(const Parameter& parameter, const Sizes& sizes);
 
+/// Whether the rows of a tensor fill whole bytes: those of a packed type have an even length.
+Result<bool> has_whole_rows(const Parameter& parameter, const Sizes& sizes);
+
 /// [B] of all tensors of the signature, each counted once, at these sizes.
 Result<std::int64_t> tensor_bytes_at(const Problem& problem, const Sizes& sizes);
 
-/// Whether `sizes` satisfies every relation under `where`.
+/// Whether `sizes` satisfies every relation under `where`, and rows of packed tensors fill whole bytes.
 Result<bool> admissible(const Problem& problem, const Sizes& sizes);
 
 /// Draws hidden sizes from `vary`, half of the values small, until they satisfy `where` and cost at most

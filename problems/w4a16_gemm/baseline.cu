@@ -18,8 +18,9 @@ __global__ void dequantise(const uint8_t* __restrict__ w, const __nv_bfloat16* _
   const int64_t i =
       static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;  // a group has 128, so rows do not matter
   if (i >= count) return;
-  const int code = i % 2 == 0 ? w[i / 2] & 15 : w[i / 2] >> 4;
-  weights[i] = __float2bfloat16(static_cast<float>(code - 8) * __bfloat162float(scales[i / kGroup]));
+  const unsigned code = i % 2 == 0 ? w[i / 2] & 15u : w[i / 2] >> 4;
+  weights[i] = __float2bfloat16(static_cast<float>(static_cast<int>(code ^ 8u) - 8) *
+                                __bfloat162float(scales[i / kGroup]));
 }
 
 }  // namespace
@@ -28,8 +29,8 @@ extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>(n * k) * sizeof(__nv_bfloat16);
 }
 
-extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const __nv_bfloat16* scales /*[n,k/128]*/,
-                        int64_t /*m*/, int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
+extern "C" void prepare(const uint8_t* w /*[n,k]*/, const __nv_bfloat16* scales /*[n,k/128]*/, int64_t /*m*/,
+                        int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
   dequantise<<<static_cast<unsigned>((n * k + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       w, scales, static_cast<__nv_bfloat16*>(prepared), n * k);
 }
@@ -79,7 +80,7 @@ extern "C" const char* baseline_label() {
 
 extern "C" size_t workspace_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) { return kCublasWorkspace; }
 
-extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
+extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const uint8_t* /*w [n,k]*/,
                        const __nv_bfloat16* /*scales [n,k/128]*/, __nv_bfloat16* y /*[m,n]*/, int64_t m,
                        int64_t k, int64_t n, const void* prepared, void* workspace, cudaStream_t stream) {
   const float one = 1, zero = 0;
@@ -112,7 +113,7 @@ extern "C" const char* baseline_label() {
   return "native: a thread an element, bf16 (emulated: stands in for cuBLAS)";
 }
 
-extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
+extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const uint8_t* /*w [n,k]*/,
                        const __nv_bfloat16* /*scales [n,k/128]*/, __nv_bfloat16* y /*[m,n]*/, int64_t m,
                        int64_t k, int64_t n, const void* prepared, void* /*workspace*/, cudaStream_t stream) {
   product<<<static_cast<unsigned>((m * n + kThreads - 1) / kThreads), kThreads, 0, stream>>>(

@@ -1,4 +1,4 @@
-// y[i, j] = sum_p x[i, p] * (code[j, p] - 8) * scale[j, p / 128], in float64; unrounded.
+// y[i, j] = sum_p x[i, p] * code[j, p] * scale[j, p / 128], in float64; unrounded.
 #include "problems/oracle.h"
 
 #include <cmath>
@@ -24,18 +24,16 @@ float value_of(std::uint16_t bits) {
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const auto* x = static_cast<const std::uint16_t*>(c->parameters[0].data);
-  const auto* w = static_cast<const std::uint8_t*>(c->parameters[1].data);
+  const void* w = c->parameters[1].data;
   const auto* scales = static_cast<const std::uint16_t*>(c->parameters[2].data);
   const std::int64_t k = c->sizes[1], n = c->sizes[2];
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = indices[i] / n, column = indices[i] % n;
     const std::uint16_t* left = x + row * k;
-    const std::uint8_t* codes = w + column * (k / 2);
     double sum = 0, squares = 0;
     for (std::int64_t p = 0; p < k; ++p) {
-      const int code = p % 2 == 0 ? codes[p / 2] & 15 : codes[p / 2] >> 4;
-      const double weight =
-          (code - 8) * static_cast<double>(value_of(scales[column * (k / kGroup) + p / kGroup]));
+      const double weight = capstone_types::int4_at(w, column * k + p) *
+                            static_cast<double>(value_of(scales[column * (k / kGroup) + p / kGroup]));
       const double product = weight * value_of(left[p]);
       sum += product;
       squares += product * product;

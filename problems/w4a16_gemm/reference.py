@@ -10,13 +10,13 @@ GROUP = 128  # codes of a row that share a scale
 
 
 def unpacked(codes):
-    """Two codes a byte, the first in its low half: [n, k / 2] bytes to [n, k] codes."""
-    codes = codes.to(torch.uint8)
-    return torch.stack((codes & 15, codes >> 4), dim=-1).flatten(-2)
+    """Two codes a byte, the first in its low half: [n, k / 2] bytes to [n, k] signed codes."""
+    codes = codes.to(torch.uint8) ^ 0x88  # code + 8 in both halves
+    return torch.stack((codes & 15, codes >> 4), dim=-1).flatten(-2).to(torch.int8) - 8
 
 
 class Model(nn.Module):
-    """y = x @ w^T, w = (code - 8) * scale: bf16 in, sums in fp32, bf16 out."""
+    """y = x @ w^T, w = code * scale: bf16 in, sums in fp32, bf16 out."""
 
     def __init__(self, k, n):
         super().__init__()
@@ -25,7 +25,7 @@ class Model(nn.Module):
         self.scales = nn.Parameter(torch.randint(16, 32, (n, k // GROUP)).to(torch.bfloat16) / 2048)
 
     def forward(self, x):
-        levels = unpacked(self.codes).to(x.dtype) - 8
+        levels = unpacked(self.codes).to(x.dtype)
         weight = levels.view(*self.scales.shape, GROUP) * self.scales[..., None]
         return torch.matmul(x, weight.flatten(1).t())
 
@@ -48,8 +48,8 @@ def vllm_kernels():
     return torch.ops._C, version
 
 
-# vLLM's number for an unsigned integer of 4 bits with the zero point 8 (scalar_types.uint4b8): no exponent, 4 bits
-# of mantissa, no sign, the bias from bit 17 on, NaN as in IEEE 754 (bit 50).
+# vLLM's kernels want code + 8. Their number for that type (scalar_types.uint4b8: unsigned, 4 bits, zero point 8): no
+# exponent, 4 bits of mantissa, no sign, the bias from bit 17 on, NaN as in IEEE 754 (bit 50).
 UINT4B8 = 4 << 8 | 8 << 17 | 1 << 50
 
 
@@ -66,8 +66,9 @@ class Packed(Model):
         self.prepared = None
 
     def words(self):
-        """[k / 8, n] int32: a row of codes is a row of int32 already, since both begin with the lowest bits."""
-        return self.codes.data.contiguous().view(torch.int32).t()
+        """[k / 8, n] int32: a row of codes is a row of int32 already, since both begin with the lowest bits. vLLM's
+        codes are larger by 8: the top bit of each is the other one."""
+        return (self.codes.data ^ 0x88).contiguous().view(torch.int32).t()
 
 
 class Library_marlin(Packed):

@@ -29,7 +29,7 @@ Problem problem_of(DType type, Init init) {
 
 void fill(benchmark::State& state, DType type, Init init, Battery battery) {
   const Problem problem = problem_of(type, std::move(init));
-  std::vector<std::byte> bytes(kElements * size_of(type));
+  std::vector<std::byte> bytes(bytes_of(type, kElements));
   std::uint64_t seed = 0;
   for (auto _ : state) {
     if (!fill_tensor(problem, 0, {{"n", kElements}}, ++seed, battery, bytes))
@@ -76,7 +76,7 @@ struct Outputs {
   std::vector<std::byte> right, wrong;
   std::vector<std::int64_t> shape = {kElements / 1024, 1024};
 
-  explicit Outputs(DType type) : expected(kElements), scale(kElements), right(kElements * size_of(type)) {
+  explicit Outputs(DType type) : expected(kElements), scale(kElements), right(bytes_of(type, kElements)) {
     for (std::int64_t i = 0; i < kElements; ++i) {
       expected[static_cast<std::size_t>(i)] = std::sin(0.001 * static_cast<double>(i)) + 2;
       scale[static_cast<std::size_t>(i)] = expected[static_cast<std::size_t>(i)];
@@ -95,7 +95,7 @@ void compare_right(benchmark::State& state, DType type) {
     if (!compare(type, outputs.right, outputs.expected, outputs.scale, {1e-2, 1e-2}).passed)
       state.SkipWithError("must pass");
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * kElements *
-                          static_cast<std::int64_t>(16 + size_of(type)));
+                          static_cast<std::int64_t>(16 + unit_bytes(type)));
 }
 BENCHMARK_CAPTURE(compare_right, f32, DType::kF32);
 BENCHMARK_CAPTURE(compare_right, bf16, DType::kBF16);

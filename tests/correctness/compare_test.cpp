@@ -23,7 +23,7 @@ struct Fixture {
   std::vector<std::byte> got;
 
   explicit Fixture(std::size_t n, DType t = DType::kF32)
-      : type(t), expected(n), scale(n), got(n * size_of(t)) {
+      : type(t), expected(n), scale(n), got(bytes_of(t, n)) {
     for (std::size_t i = 0; i < n; ++i) {
       expected[i] = std::sin(0.7 * static_cast<double>(i)) + 1.5;
       scale[i] = std::fabs(expected[i]);
@@ -49,8 +49,40 @@ TEST(Compare, TheRoundedTruthPasses) {
 }
 
 TEST(Compare, TheRoundedTruthPassesWithoutAnyToleranceInEveryType) {
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kE2M1x2, DType::kE8M0})
     EXPECT_TRUE(Fixture(2000, type).run({0, 0}).passed) << name_of(type);
+}
+
+TEST(Compare, PackedElementsAreJudgedOneByOne) {
+  for (const DType type : {DType::kInt4x2, DType::kE2M1x2})
+    for (const std::size_t at : {0u, 1u, 1023u, 1024u, 2999u}) {
+      Fixture fixture(3000, type);
+      for (std::size_t i = 0; i < 3000; ++i) fixture.expected[i] = static_cast<double>(i % 5) - 2;
+      store_all(type, fixture.expected, fixture.got);
+      ASSERT_TRUE(fixture.run({0, 0}).passed);
+      fixture.put(at, 3);
+      const auto result = fixture.run({0, 0});
+      EXPECT_FALSE(result.passed);
+      EXPECT_EQ(result.wrong, 1);
+      EXPECT_EQ(result.first, static_cast<std::int64_t>(at)) << name_of(type);
+      EXPECT_EQ(result.total, 3000);
+    }
+}
+
+TEST(Compare, TheSignOfAZeroOfFp4DoesNotMatter) {
+  Fixture fixture(16, DType::kE2M1x2);
+  for (double& value : fixture.expected) value = 0;
+  for (std::size_t i = 0; i < 16; ++i) fixture.put(i, i % 2 ? -0.0 : 0.0);
+  EXPECT_TRUE(fixture.run({0, 0}).passed);
+}
+
+TEST(Compare, AScaleThatIsNoNumberFails) {
+  Fixture fixture(100, DType::kE8M0);
+  fixture.put(40, kNaN);
+  const auto result = fixture.run({1, 1});
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.nans, 1);
 }
 
 TEST(Compare, NaNInCandidateFails) {

@@ -54,7 +54,7 @@ struct Output {
     });
   }
   Diagnosis run() const {
-    std::vector<std::byte> bytes(got.size() * size_of(type));
+    std::vector<std::byte> bytes(bytes_of(type, got.size()));
     poison(bytes, type, kSeed);
     for (std::size_t i = 0; i < got.size(); ++i)
       if (written[i]) store_rounded(type, bytes.data(), static_cast<std::int64_t>(i), got[i]);
@@ -101,8 +101,8 @@ TEST(Diagnose, WhatWasNeverWrittenIsMarked) {
 }
 
 TEST(Diagnose, NothingWritten) {
-  for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64}) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32,
+                           DType::kI64, DType::kE8M0}) {
     Output y({16, 32}, type);
     y.unwritten_if([](auto, auto) { return true; });
     EXPECT_EQ(y.pattern(), "nothing written") << name_of(type);

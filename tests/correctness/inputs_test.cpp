@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 Bytes filled(const Problem& problem, std::int64_t n, std::uint64_t seed, Battery battery = Battery::kPlain) {
-  Bytes bytes(static_cast<std::size_t>(n) * size_of(problem.signature[0].dtype));
+  Bytes bytes(bytes_of(problem.signature[0].dtype, static_cast<std::size_t>(n)));
   const auto result = fill_tensor(problem, 0, test::n_is(n), seed, battery, bytes);
   EXPECT_TRUE(result.has_value()) << result.error().what;
   return bytes;
@@ -33,9 +34,10 @@ std::vector<double> values(const Problem& problem, std::int64_t n, std::uint64_t
 Problem normals(DType type = DType::kF32) { return test::vector_problem(type, InitNormal{0, 1}); }
 
 TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
-  const std::vector<Init> inits = {InitNormal{1, 2}, InitUniform{-1, 3}, InitInteger{-5, 6},
+  const std::vector<Init> inits = {InitNormal{1, 2}, InitUniform{-1, 3}, InitInteger{-4, 3},
                                    InitChoice{{0.5, 1, -2}}};
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kE2M1x2})
     for (const Init& init : inits)
       for (const Battery battery : kBatteries) {
         const Problem problem = test::vector_problem(type, init);
@@ -44,20 +46,23 @@ TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
         const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, battery);
         ASSERT_TRUE(draw.has_value() && draw->has_value());
         Bytes single(bulk.size());
-        for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
+        for (std::size_t unit = 0; unit < units_of(type, kCount); ++unit)
+          random::store_drawn_unit(**draw, type, single.data(), static_cast<std::int64_t>(unit));
         ASSERT_EQ(bulk, single) << name_of(type) << " " << name_of(battery) << " init " << init.index();
       }
 }
 
 TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThreads) {
-  for (const DType type : {DType::kU8, DType::kI32, DType::kI64}) {
-    const Problem problem = test::vector_problem(type, InitInteger{3, 200});
+  for (const DType type : {DType::kU8, DType::kI32, DType::kI64, DType::kInt4x2}) {
+    const Problem problem =
+        test::vector_problem(type, type == DType::kInt4x2 ? InitInteger{-7, 5} : InitInteger{3, 200});
     // the shares of two threads, and not a whole chunk
     constexpr std::int64_t kCount = (std::int64_t{1} << 20) + 4099;
     const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, Battery::kPlain);
     ASSERT_TRUE(draw.has_value() && draw->has_value());
-    Bytes single(static_cast<std::size_t>(kCount) * size_of(type));
-    for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
+    Bytes single(bytes_of(type, kCount));
+    for (std::size_t unit = 0; unit < units_of(type, kCount); ++unit)
+      random::store_drawn_unit(**draw, type, single.data(), static_cast<std::int64_t>(unit));
     for (const int threads : {1, 3}) {
       Bytes bulk(single.size());
       ASSERT_TRUE(
@@ -65,6 +70,41 @@ TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThre
       EXPECT_TRUE(bulk == single) << name_of(type) << ", " << threads << " threads";
     }
   }
+}
+
+TEST(Fill, PackedTypesGetTheValuesOfTheirInitRounded) {
+  const auto whole = values(test::vector_problem(DType::kInt4x2, InitInteger{-8, 7}), 8192, 4);
+  std::map<double, int> counts;
+  for (const double value : whole) ++counts[value];
+  ASSERT_EQ(counts.size(), 16u);
+  for (const auto& [value, count] : counts) EXPECT_NEAR(count, 512, 120) << value;
+  // The same draw in f32, rounded once: nothing is lost in between, and both halves of a byte are used.
+  for (const Init& init : {Init(InitNormal{0, 2}), Init(InitUniform{-7, 7})})
+    for (const Battery battery : {Battery::kPlain, Battery::kHeavyTails, Battery::kTimesTen}) {
+      const auto wide = values(test::vector_problem(DType::kF32, init), 4096, 8, battery),
+                 packed = values(test::vector_problem(DType::kE2M1x2, init), 4096, 8, battery);
+      for (std::size_t i = 0; i < wide.size(); ++i)
+        ASSERT_EQ(packed[i], rounded_to(DType::kE2M1x2, wide[i])) << wide[i];
+    }
+  const auto powers = values(test::vector_problem(DType::kE8M0, InitChoice{{0.25, 1, 8}}), 300, 2);
+  EXPECT_EQ(std::set<double>(powers.begin(), powers.end()), (std::set<double>{0.25, 1, 8}));
+}
+
+TEST(Fill, MixedMagnitudesReachFromScalesOfZeroToScalesThatSaturate) {
+  // Blocks of 16 in bf16 whose scale in e4m3, largest / 6, is 0, has few bits, and is more than 448.
+  const Problem problem = test::vector_problem(DType::kBF16, InitGenerator{"mixed_magnitudes"});
+  const auto drawn = values(problem, 16 * 1000, 6);
+  int zero = 0, subnormal = 0, large = 0;
+  for (std::size_t block = 0; block < drawn.size(); block += 16) {
+    double most = 0;
+    for (std::size_t i = block; i < block + 16; ++i) most = std::max(most, std::fabs(drawn[i]));
+    zero += rounded_to(DType::kE4M3, most / 6) == 0;
+    subnormal += most / 6 > 0x1p-10 && most / 6 < 0x1p-6;
+    large += most / 6 > 448;
+  }
+  EXPECT_GT(zero, 20);
+  EXPECT_GT(subnormal, 60);
+  EXPECT_GT(large, 20);
 }
 
 TEST(Fill, AnElementDoesNotDependOnTheLength) {
@@ -367,11 +407,15 @@ TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {
   for (const auto& [type, init] : std::vector<std::pair<DType, Init>>{{DType::kU8, InitNormal{}},
                                                                       {DType::kU8, InitInteger{0, 256}},
                                                                       {DType::kE4M3, InitInteger{0, 17}},
+                                                                      {DType::kInt4x2, InitNormal{}},
+                                                                      {DType::kInt4x2, InitInteger{-8, 8}},
+                                                                      {DType::kE2M1x2, InitInteger{0, 5}},
                                                                       {DType::kU8, InitChoice{}},
                                                                       {DType::kF32, InitUniform{1, 1}}}) {
     const auto result =
         fill_tensor(test::vector_problem(type, init), 0,
-                    test::n_is(static_cast<std::int64_t>(8 / size_of(type))), 1, Battery::kPlain, bytes);
+                    test::n_is(static_cast<std::int64_t>(8 / unit_bytes(type)) * elements_per_unit(type)), 1,
+                    Battery::kPlain, bytes);
     EXPECT_FALSE(result.has_value()) << name_of(type) << " init " << init.index();
   }
 }
@@ -386,7 +430,7 @@ TEST(Fill, OutputsScalarsAndWrongSpansAreErrors) {
 
 TEST(Poison, IsNaNOfBothSignsAndManyPayloads) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2}) {
-    Bytes bytes(4096 * size_of(type));
+    Bytes bytes(bytes_of(type, 4096));
     poison(bytes, type, 11);
     std::set<std::uint32_t> patterns;
     bool positive = false, negative = false;
@@ -395,7 +439,7 @@ TEST(Poison, IsNaNOfBothSignsAndManyPayloads) {
       ASSERT_TRUE(std::isnan(value)) << name_of(type);
       (std::signbit(value) ? negative : positive) = true;
       std::uint32_t pattern = 0;
-      std::memcpy(&pattern, bytes.data() + static_cast<std::size_t>(i) * size_of(type), size_of(type));
+      std::memcpy(&pattern, bytes.data() + bytes_of(type, static_cast<std::size_t>(i)), unit_bytes(type));
       patterns.insert(pattern);
     }
     EXPECT_TRUE(positive && negative) << name_of(type);
@@ -408,15 +452,15 @@ TEST(Poison, IsNaNOfBothSignsAndManyPayloads) {
 
 TEST(Poison, IsRecognisedUntilItIsOverwritten) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32,
-                           DType::kI64, DType::kU8}) {
-    Bytes bytes(5001 * size_of(type)), device(bytes.size());
+                           DType::kI64, DType::kU8, DType::kInt4x2, DType::kE2M1x2, DType::kE8M0}) {
+    Bytes bytes(bytes_of(type, 5001)), device(bytes.size());
     poison(bytes, type, 12);
-    for (std::int64_t i = 0; i < 5001; ++i) {
+    for (std::int64_t i = 0; i < 5001; ++i)
       ASSERT_TRUE(is_poison(bytes, type, 12, i)) << name_of(type) << " " << i;
-      random::store_poison(type, 12, device.data(), i);
-    }
+    for (std::size_t unit = 0; unit < units_of(type, 5001); ++unit)
+      random::store_poison(type, 12, device.data(), static_cast<std::int64_t>(unit));
     EXPECT_EQ(bytes, device) << name_of(type);
-    bytes[17 * size_of(type)] ^= std::byte{0x55};
+    bytes[bytes_of(type, 17) - (is_packed(type) ? 1 : 0)] ^= std::byte{0x55};
     EXPECT_FALSE(is_poison(bytes, type, 12, 17)) << name_of(type);
   }
 }

@@ -35,7 +35,7 @@ void use(const Problem& problem) {
     const auto elements = elements_at(parameter, problem.emulate);
     expect(elements.has_value(), "a size at `emulate`");
     if (*elements > 1 << 16) continue;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(*elements) * size_of(parameter.dtype));
+    std::vector<std::byte> bytes(bytes_of(parameter.dtype, static_cast<std::size_t>(*elements)));
     for (const Battery battery : {Battery::kPlain, Battery::kHotElement})
       if (auto filled = fill_tensor(problem, static_cast<int>(i), problem.emulate, 1, battery, bytes);
           !filled)

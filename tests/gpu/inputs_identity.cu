@@ -5,9 +5,10 @@
 // Stand-alone, linked with the host libraries of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
 //        $B/harness/correctness/libcapstone_correctness.a $B/harness/model/libcapstone_model.a
-//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lfmt -lcrypto -ldl
+//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lfmt -lcrypto -lsqlite3 -ldl
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp4.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
@@ -25,8 +26,10 @@ using namespace capstone;
 
 constexpr std::int64_t kElements = (1 << 20) + 13;  // not a multiple of a block or a vector
 constexpr int kThreads = 256;
-constexpr DType kTypes[] = {DType::kF32,  DType::kF16, DType::kBF16, DType::kE4M3,
-                            DType::kE5M2, DType::kI32, DType::kI64,  DType::kU8};
+constexpr DType kTypes[] = {DType::kF32,    DType::kF16,    DType::kBF16, DType::kE4M3,
+                            DType::kE5M2,   DType::kI32,    DType::kI64,  DType::kU8,
+                            DType::kInt4x2, DType::kE2M1x2, DType::kE8M0};
+constexpr int kRounded = 5;  // types whose rounding CUDA has, too
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -58,7 +61,7 @@ __device__ std::int64_t thread_index() {
 }
 
 __global__ void fill_kernel(random::Draw draw, DType type, void* tensor, std::int64_t count) {
-  if (const std::int64_t i = thread_index(); i < count) random::store_drawn(draw, type, tensor, i);
+  if (const std::int64_t i = thread_index(); i < count) random::store_drawn_unit(draw, type, tensor, i);
 }
 
 __global__ void poison_kernel(DType type, std::uint64_t seed, void* tensor, std::int64_t count) {
@@ -75,7 +78,7 @@ __global__ void fingerprint_kernel(const std::uint64_t* words, std::int64_t coun
 /// Counts the floats, of all 2^32, for which our rounding and CUDA's differ.
 __global__ void rounding_kernel(unsigned long long* differences) {
   const std::uint64_t stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-  unsigned long long mine[4] = {};
+  unsigned long long mine[kRounded] = {};
   for (std::uint64_t bits = static_cast<std::uint64_t>(thread_index()); bits < (std::uint64_t{1} << 32);
        bits += stride) {
     const float value = __uint_as_float(static_cast<unsigned>(bits));
@@ -83,8 +86,9 @@ __global__ void rounding_kernel(unsigned long long* differences) {
     mine[1] += narrow::to_bf16(value) != __bfloat16_as_ushort(__float2bfloat16_rn(value));
     mine[2] += narrow::to_e4m3(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
     mine[3] += narrow::to_e5m2(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
+    mine[4] += narrow::to_e2m1(value) != __nv_cvt_float_to_fp4(value, __NV_E2M1, cudaRoundNearest);
   }
-  for (int type = 0; type < 4; ++type) atomicAdd(&differences[type], mine[type]);
+  for (int type = 0; type < kRounded; ++type) atomicAdd(&differences[type], mine[type]);
 }
 
 int blocks_for(std::int64_t count) { return static_cast<int>((count + kThreads - 1) / kThreads); }
@@ -115,10 +119,11 @@ bool same_fill(DType type, const Init& init, Battery battery, std::uint64_t seed
   const Sizes sizes = {{"n", kElements}};
   const std::int64_t elements = std::holds_alternative<InitGenerator>(init) ? 1021 * 1021 : kElements;
   const auto draw = draw_of(problem, 0, sizes, seed, battery);
-  std::vector<std::byte> host(elements * size_of(type));
+  std::vector<std::byte> host(bytes_of(type, elements));
   if (!draw || !*draw || !fill_tensor(problem, 0, sizes, seed, battery, host)) return false;
   DeviceBytes device(host.size());
-  fill_kernel<<<blocks_for(elements), kThreads>>>(**draw, type, device.data(), elements);
+  const auto units = static_cast<std::int64_t>(units_of(type, elements));
+  fill_kernel<<<blocks_for(units), kThreads>>>(**draw, type, device.data(), units);
   check(cudaGetLastError(), "fill_kernel");
   return device.read() == host;
 }
@@ -128,11 +133,12 @@ bool fills(DType type) {
   std::vector<Init> inits = {InitInteger{0, 7}, InitChoice{{0, 1, 3}}};
   if (is_float(type)) {
     inits = {InitNormal{0, 1},    InitNormal{0.25, 3}, InitUniform{-1, 1},
-             InitUniform{0, 0.1}, InitInteger{-8, 8},  InitChoice{{-0.5, 0, 2}}};
+             InitUniform{0, 0.1}, InitInteger{-4, 4},  InitChoice{{-0.5, 0, 2}}};
   }
-  if (is_float(type))
-    for (const char* structure :
-         {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one", "zipf_rows"})
+  if (type == DType::kE8M0) inits = {InitUniform{0.1, 9}, InitChoice{{0.25, 1, 1024}}};
+  if (is_float(type) && type != DType::kE8M0)
+    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one",
+                                  "zipf_rows", "mixed_magnitudes"})
       inits.push_back(InitGenerator{structure});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
@@ -169,7 +175,7 @@ bool paged_caches(DType type) {
       tensor("lengths", DType::kI32, {Expression{"7"}}, InitLengths{Expression{"0"}, Expression{"5 * n"}})};
   constexpr std::int64_t kPages = 7 * 301, kCount = kPages * 15;
   const Sizes sizes = {{"n", kPages / 7}};
-  std::vector<std::byte> host(kCount * size_of(type)), table(4 * kPages), lengths(4 * 7);
+  std::vector<std::byte> host(bytes_of(type, kCount)), table(4 * kPages), lengths(4 * 7);
   if (!fill_tensor(problem, 0, sizes, 3, Battery::kPlain, host) ||
       !fill_tensor(problem, 1, sizes, 3, Battery::kPlain, table) ||
       !fill_tensor(problem, 2, sizes, 3, Battery::kPlain, lengths))
@@ -190,10 +196,11 @@ bool paged_caches(DType type) {
 }
 
 bool poisons(DType type) {
-  std::vector<std::byte> host(kElements * size_of(type));
+  const auto units = static_cast<std::int64_t>(units_of(type, kElements));
+  std::vector<std::byte> host(bytes_of(type, kElements));
   poison(host, type, 99);
   DeviceBytes device(host.size());
-  poison_kernel<<<blocks_for(kElements), kThreads>>>(type, 99, device.data(), kElements);
+  poison_kernel<<<blocks_for(units), kThreads>>>(type, 99, device.data(), units);
   check(cudaGetLastError(), "poison_kernel");
   return report(device.read() == host, "poison " + std::string(name_of(type)));
 }
@@ -217,15 +224,15 @@ bool fingerprints() {
 }
 
 bool rounding() {
-  DeviceBytes counts(4 * sizeof(unsigned long long));
-  check(cudaMemset(counts.data(), 0, 4 * sizeof(unsigned long long)), "cudaMemset");
+  DeviceBytes counts(kRounded * sizeof(unsigned long long));
+  check(cudaMemset(counts.data(), 0, kRounded * sizeof(unsigned long long)), "cudaMemset");
   rounding_kernel<<<4096, kThreads>>>(static_cast<unsigned long long*>(counts.data()));
   check(cudaGetLastError(), "rounding_kernel");
-  unsigned long long differences[4];
+  unsigned long long differences[kRounded];
   std::memcpy(differences, counts.read().data(), sizeof differences);
   bool same = true;
-  const char* names[] = {"f16", "bf16", "e4m3", "e5m2"};
-  for (int type = 0; type < 4; ++type)
+  const char* names[kRounded] = {"f16", "bf16", "e4m3", "e5m2", "e2m1"};
+  for (int type = 0; type < kRounded; ++type)
     same &=
         report(differences[type] == 0, std::string("rounding of all 2^32 floats to ") + names[type] + ", " +
                                            std::to_string(differences[type]) + " differences from CUDA");
@@ -242,7 +249,7 @@ int main() {
   for (const DType type : kTypes) same &= fills(type);
   for (const DType type : kTypes) same &= poisons(type);
   for (const DType type : kTypes)
-    if (is_float(type)) same &= paged_caches(type);
+    if (random::has_nan(type) && type != DType::kE8M0) same &= paged_caches(type);
   same &= fingerprints();
   same &= rounding();
   std::printf("%s\n", same ? "host and device agree to the bit" : "HOST AND DEVICE DIFFER");

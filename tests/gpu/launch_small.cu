@@ -146,6 +146,11 @@ const Problem kProblems[] = {
     {"matmul_swish_sum_groupnorm",
      {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
+    {"nvfp4_quantise",
+     {{5, 48}, {141, 16}, {3, 1136}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0] * d[1] / 2, d[0] * d[1] / 16};
+     }},
     {"paged_decode",
      {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},
      [](const Dims& d) {

@@ -63,8 +63,8 @@ double unused_bytes(const Problem& problem) {
   double bytes = 0;
   for (const std::string& name : half_full) {
     const Parameter& parameter = *problem.find(name);
-    bytes += 0.5 * static_cast<double>(*elements_at(parameter, problem.measure)) *
-             static_cast<double>(size_of(parameter.dtype));
+    const auto elements = static_cast<std::size_t>(*elements_at(parameter, problem.measure));
+    bytes += 0.5 * static_cast<double>(bytes_of(parameter.dtype, elements));
   }
   return bytes;
 }
@@ -77,8 +77,8 @@ TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
     double bytes = static_cast<double>(*tensor_bytes_at(problem, problem.measure));
     for (const Parameter& p : problem.signature)
       if (p.role == Role::kInout)  // read and written
-        bytes +=
-            static_cast<double>(*elements_at(p, problem.measure)) * static_cast<double>(size_of(p.dtype));
+        bytes += static_cast<double>(
+            bytes_of(p.dtype, static_cast<std::size_t>(*elements_at(p, problem.measure))));
     const double compulsory = cost_at(problem, problem.measure)->bytes;
     if (data_decides(problem)) {
       EXPECT_LT(compulsory, bytes) << problem.id;

@@ -27,6 +27,12 @@ Problem every_dtype(bool prepare) {
   if (prepare) text = replace_all(text, "prepare: false", "prepare: true");
   text = replace_all(text, "{name: kind,  role: input,     dtype: f32, ",
                      "{name: kind,  role: input,     dtype: e4m3, ");
+  text = replace_all(text, "  - {name: state,",
+                     "  - {name: ints, role: parameter, dtype: int4x2, shape: [rows, 2*cols],\n"
+                     "     init: {integer: {min: -8, max: 7}}}\n"
+                     "  - {name: powers, role: input, dtype: e8m0, shape: [rows], init: {choice: [1, 2]}}\n"
+                     "  - {name: codes, role: output, dtype: e2m1x2, shape: [rows, cols]}\n"
+                     "  - {name: state,");
   scratch.write("problem.yaml", text);
   auto problem = load_problem(scratch.path());
   if (!problem) throw std::runtime_error(render(problem.error()));
@@ -60,8 +66,17 @@ TEST(LaunchHeader, IncludesOnlyWhatTheTypesNeed) {
   const std::string plain = launch_header(shipped("softmax")), rich = launch_header(every_dtype(false));
   EXPECT_EQ(plain.find("cuda_fp16.h"), std::string::npos);
   EXPECT_EQ(plain.find("prepared"), std::string::npos);
-  for (const char* name : {"cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"})
+  EXPECT_EQ(plain.find("cuda_fp4.h"), std::string::npos);
+  for (const char* name : {"cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuda_fp4.h"})
     EXPECT_NE(rich.find(name), std::string::npos);
+}
+
+TEST(DescribeContract, SaysHowElementsArePacked) {
+  const std::string text = describe_contract(every_dtype(false));
+  EXPECT_NE(
+      text.find("int4x2 [rows, 2*cols]          integers -8 to 7  (two a byte, the first in the low half)"),
+      std::string::npos)
+      << text;
 }
 
 TEST(DescribeContract, KeepsTheExpectedFightToItself) {

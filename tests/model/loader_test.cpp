@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/base/text.h"
+#include "harness/model/bound.h"
 #include "harness/model/problem.h"
 #include "tests/model/scratch.h"
 
@@ -166,6 +167,73 @@ TEST(Loader, DrawnSizesObeyVaryWhereAndCap) {
     EXPECT_NE(size_of(*sizes, "groups"), 3);
   }
   EXPECT_FALSE(draw_sizes(p, random, Cost{1, 1}));
+}
+
+std::string with_packed(const std::string& parameter) {
+  return replace_all(kDefinition, "  - {name: state,", "  - " + parameter + "\n  - {name: state,");
+}
+
+TEST(Loader, PackedTensorsCountElementsAndTakeHalfTheBytes) {
+  const Problem p =
+      *load(with_packed("{name: codes, role: parameter, dtype: int4x2, shape: [groups, rows], init: "
+                        "{integer: {min: -8, max: "
+                        "7}}}"));
+  const Sizes sizes = {{"rows", 6}, {"cols", 4}, {"groups", 5}};
+  EXPECT_EQ(*elements_at(*p.find("codes"), sizes), 30);
+  EXPECT_EQ(*tensor_bytes_at(p, sizes), *tensor_bytes_at(*load(kDefinition), sizes) + 15);
+  const BoundProblem bound = *bound_at(p, sizes);
+  const auto codes = std::find_if(bound.tensors.begin(), bound.tensors.end(), [&](const BoundTensor& tensor) {
+    return p.signature[static_cast<std::size_t>(tensor.parameter)].name == "codes";
+  });
+  EXPECT_EQ(codes->bytes, 15u);
+  EXPECT_EQ(codes->elements, 30);
+}
+
+TEST(Loader, RowsOfPackedTensorsEndWithAByte) {
+  const std::string text = with_packed("{name: codes, role: output, dtype: e2m1x2, shape: [groups, rows]}");
+  const Problem p = *load(text);
+  const Sizes odd = {{"rows", 5}, {"cols", 4}, {"groups", 1}};
+  EXPECT_FALSE(*admissible(p, odd));  // so no hidden size is drawn there
+  const auto bound = bound_at(p, odd);
+  ASSERT_FALSE(bound);
+  EXPECT_NE(bound.error().what.find("the rows of codes end within a byte"), std::string::npos)
+      << bound.error().what;
+  const auto loaded =
+      load(replace_all(text, "{rows: 4, cols: 4, groups: 2}", "{rows: 5, cols: 4, groups: 2}"));
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().what.find("the rows of `codes` end within a byte"), std::string::npos);
+  EXPECT_NE(loaded.error().hint.find("even"), std::string::npos);
+}
+
+TEST(Loader, PackedTypesAndScalesRefuseWhatTheyCannotHold) {
+  for (const auto& [parameter, what] : std::vector<std::pair<std::string, std::string>>{
+           {"{name: a, role: input, dtype: int4x2, shape: [2 * rows]}", "an int4x2 tensor needs an `init`"},
+           {"{name: a, role: input, dtype: int4x2, shape: [2 * rows], init: {integer: {min: -9, max: 7}}}",
+            "from -8 to 7"},
+           {"{name: a, role: input, dtype: int4x2, shape: [2 * rows], init: {normal: {mean: 0, std: 1}}}",
+            "int4x2 values cannot be drawn as `normal`"},
+           {"{name: a, role: input, dtype: int4x2, shape: [2 * rows], init: {permutation: {of: rows}}}",
+            "int4x2 values cannot be drawn as `permutation`"},
+           {"{name: a, role: input, dtype: e2m1x2, shape: [2 * rows], init: {pages: {table: a, lengths: b}}}",
+            "e2m1x2 values cannot be drawn as `pages`"},
+           {"{name: a, role: input, dtype: e2m1x2, shape: []}", "an e2m1x2 tensor needs a dimension"},
+           {"{name: a, role: scalar, dtype: e2m1x2, value: 1}", "a scalar cannot be e2m1x2"},
+           {"{name: a, role: input, dtype: e8m0, shape: [rows]}", "an e8m0 tensor needs an `init`"},
+           {"{name: a, role: input, dtype: e8m0, shape: [rows], init: {normal: {mean: 0, std: 1}}}",
+            "e8m0 values cannot be drawn as `normal`"},
+           {"{name: a, role: input, dtype: e8m0, shape: [rows], init: {uniform: {low: 0, high: 1}}}",
+            "low must be above 0"},
+           {"{name: a, role: input, dtype: e8m0, shape: [rows], init: {choice: [1, 0]}}",
+            "must be above 0"}}) {
+    const auto loaded = load(with_packed(parameter));
+    ASSERT_FALSE(loaded) << parameter;
+    EXPECT_NE(loaded.error().what.find(what), std::string::npos) << loaded.error().what;
+  }
+  for (const char* parameter :
+       {"{name: a, role: input, dtype: e2m1x2, shape: [2 * rows]}",
+        "{name: a, role: input, dtype: e8m0, shape: [rows], init: {choice: [0.5, 1, 2]}}",
+        "{name: a, role: input, dtype: e8m0, shape: [rows], init: {uniform: {low: 0.1, high: 8}}}"})
+    EXPECT_TRUE(load(with_packed(parameter))) << parameter;
 }
 
 /// One change to the good definition and the expected error.

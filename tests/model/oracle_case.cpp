@@ -63,6 +63,16 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     return values;
   }
   const auto* generator = std::get_if<InitGenerator>(&parameter.init);
+  if (generator && generator->name == "mixed_magnitudes") {
+    std::normal_distribution<float> normal(0, 1);
+    std::uniform_int_distribution<int> power(-9, 12);
+    int exponent = 0;  // of 16 neighbours
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i % 16 == 0) exponent = power(random);
+      values[i] = static_cast<float>(rounded_to(parameter.dtype, std::ldexp(normal(random), exponent)));
+    }
+    return values;
+  }
   if (std::holds_alternative<InitPermutation>(parameter.init) ||
       (generator && generator->name == "page_table")) {
     std::iota(values.begin(), values.end(), 0.0f);
@@ -139,7 +149,7 @@ void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<
     const Parameter& p = problem_.signature[i];
     const bool has_data = !p.is_scalar() && p.role != Role::kOutput;
     if (has_data) {
-      stored[i].resize(tensors_[i].size() * size_of(p.dtype));
+      stored[i].resize(bytes_of(p.dtype, tensors_[i].size()));
       store_all(p.dtype, tensors_[i], stored[i]);
     }
     parameters.push_back({p.name.c_str(), name_of(p.dtype).data(), has_data ? stored[i].data() : nullptr,

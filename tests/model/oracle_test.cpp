@@ -121,13 +121,13 @@ TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(c.scale[136], std::hypot(1.5 * 5 * 0.5 * 11, 448.0 * 7 * 13));
 }
 
-TEST(W4a16Oracle, LowNibbleFirstZeroAtEightAndAScaleForEachGroup) {
+TEST(W4a16Oracle, SignedCodesAndAScaleForEachGroup) {
   OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 256}, {"n", 2}}, 1);
   c.for_each_input([](float) { return 0.0f; });
-  for (float& pair : c.tensor("w")) pair = 0x88;  // twice the zero point
-  c.tensor("w")[0] = 0xf0;                        // codes 0 and 15: -8 and 7
-  c.tensor("w")[64] = 0x89;                       // the second group of the first row: 1 and 0
-  c.tensor("w")[128 + 127] = 0x28;                // the last two of the second row: 0 and -6
+  auto& w = c.tensor("w");
+  w[0] = -8, w[1] = 7;
+  w[128] = 1;         // the second group of the first row
+  w[256 + 255] = -6;  // the last of the second row
   c.tensor("scales") = {0.5f, 2, 0.25f, 4};
   auto& x = c.tensor("x");
   x[0] = 1, x[1] = 10, x[128] = 100, x[255] = 1000;
@@ -421,6 +421,27 @@ TEST(RmsnormFp8Oracle, TheLargestOfAGroupIs448AndAStepFollowsTheValue) {
   EXPECT_EQ(c.expected[3], 0);
   EXPECT_DOUBLE_EQ(c.scale[3], 0x1p-10);  // codes below 2^-6 lie 2^-9 apart
   EXPECT_EQ(c.expected[200], 0);
+}
+
+TEST(Nvfp4QuantiseOracle, TiesGoToEvenAndAScaleOfZeroGivesZeros) {
+  OracleCase c("nvfp4_quantise", {{"rows", 2}, {"cols", 32}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  auto& x = c.tensor("x");
+  // Scale 1: the middles of all neighbours, and one number beside each of two.
+  const float block[] = {6, 0.25f, -0.75f, 1.25f, 1.75f, -2.5f, 3.5f, 5, -5, 0.251953125f, 1.7421875f};
+  std::copy(std::begin(block), std::end(block), x.begin());
+  x[16] = 11.25f, x[17] = 2.34375f;  // scale 1.875; 2.34375 / 1.875 = 1.25: a reciprocal in fp32 misses it
+  x[32] = 0x1.8p-8f, x[33] = 0x1p-8f;  // 2^-8 * 1.5 / 6 = 2^-10, a tie between 0 and the least scale
+  x[48] = 4096, x[49] = -2000;         // 682.7 saturates at 448, 9.1 at 6
+  c.judge();
+  const std::vector<double> first(c.expected.begin(), c.expected.begin() + 11);
+  EXPECT_EQ(first, (std::vector<double>{6, 0, -1, 1, 2, -2, 4, 4, -4, 0.5, 1.5}));
+  EXPECT_EQ(c.expected[16], 6);
+  EXPECT_EQ(c.expected[17], 1);
+  EXPECT_EQ(c.expected[32], 0);
+  EXPECT_EQ(c.expected[33], 0);
+  EXPECT_EQ(c.expected[48], 6);
+  EXPECT_EQ(c.expected[49], -4);
 }
 
 TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {

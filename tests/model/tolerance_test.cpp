@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "harness/correctness/dtype_convert.h"
 #include "tests/model/float_kernels.h"
 
 namespace capstone {
@@ -308,6 +309,35 @@ TEST(ToleranceOfRmsnormFp8, OnlyTheNearestCodePasses) {
   EXPECT_GT(badness(unrounded, std::nearbyint, true), 1);
 }
 
+/// Codes of blocks of 16 in fp4: x divided by, or multiplied with the reciprocal of, the rounded scale.
+std::vector<float> nvfp4(OracleCase& c, bool reciprocal, bool by_rounded_scale) {
+  const auto& x = c.tensor("x");
+  std::vector<float> y(x.size());
+  for (std::size_t block = 0; block < x.size(); block += 16) {
+    float largest = 0;
+    for (std::size_t i = block; i < block + 16; ++i) largest = std::max(largest, std::fabs(x[i]));
+    const float scale = static_cast<float>(rounded_to(DType::kE4M3, static_cast<double>(largest / 6)));
+    const float divisor = by_rounded_scale ? scale : largest / 6;
+    for (std::size_t i = block; i < block + 16; ++i) {
+      const float quotient = scale == 0 ? 0 : reciprocal ? x[i] * (1 / divisor) : x[i] / divisor;
+      y[i] = static_cast<float>(rounded_to(DType::kE2M1x2, static_cast<double>(quotient)));
+    }
+  }
+  return y;
+}
+
+TEST(ToleranceOfNvfp4Quantise, DivisionsInFloatAreExactAndReciprocalsMissTies) {
+  OracleCase c("nvfp4_quantise", {{"rows", 64}, {"cols", 4096}}, 23);
+  const auto different = [&](const std::vector<float>& got) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) count += static_cast<double>(got[i]) != c.expected[i];
+    return count;
+  };
+  EXPECT_EQ(different(nvfp4(c, false, true)), 0u);
+  EXPECT_GT(different(nvfp4(c, true, true)), 10u);
+  EXPECT_GT(different(nvfp4(c, false, false)), 1000u);
+}
+
 /// y = (x g) w^T with sums in float, scaled at the end; `round` is what happens to a product x g.
 std::vector<float> rmsnorm_qkv(OracleCase& c, const std::function<float(float)>& round) {
   const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
@@ -360,8 +390,7 @@ std::vector<float> w4a16(OracleCase& c, int sum_bits) {
     for (std::int64_t j = 0; j < n; ++j) {
       float& sum = y[i * n + j];
       for (std::int64_t p = 0; p < k; ++p) {
-        const int pair = static_cast<int>(w[j * (k / 2) + p / 2]), code = p % 2 == 0 ? pair & 15 : pair >> 4;
-        sum += x[i * k + p] * (static_cast<float>(code - 8) * scales[j * (k / 128) + p / 128]);
+        sum += x[i * k + p] * (w[j * k + p] * scales[j * (k / 128) + p / 128]);
         if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
       }
       sum = keep_bits(sum, 7);

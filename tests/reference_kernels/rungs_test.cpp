@@ -133,6 +133,11 @@ TEST(BrokenRung, MissingBarrierFails) {
                  "__syncthreads();  // the tiles are complete");
 }
 
+TEST(BrokenRung, TiesOfFp4ThatAlwaysGoDownFail) {
+  expect_noticed("nvfp4_quantise", "W5_blackwell/nvfp4_quantise/02_fp16_bits.cu",
+                 " + (size >> 9 & 0x00010001u)");
+}
+
 TEST(BrokenRung, MissingEdgeCheckFails) {
   expect_noticed("conv_bias_scale_relu", "W6_deepseek_and_ai/conv_bias_scale_relu/02_shared_tile.cu",
                  "if (row >= h || column >= w) return;");

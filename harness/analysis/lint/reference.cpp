@@ -19,20 +19,37 @@ namespace {
 
 constexpr int kNoTorch = 3;  // run_reference.py's exit code
 
-// Decodes a tensor that run_reference.py wrote: every type is widened to float64 or int64.
+// As PyTorch has it: the last dimension of a packed tensor counts bytes.
+std::vector<std::int64_t> python_shape(const TensorSlot& slot, DType type) {
+  std::vector<std::int64_t> shape = slot.shape;
+  if (is_packed(type)) shape.back() /= elements_per_unit(type);
+  return shape;
+}
+
+// Writes a tensor for run_reference.py: every type is widened to float64 or int64, packed types are bytes.
 Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, const Parameter& parameter,
                         const fs::path& scratch) {
   const std::byte* data = prepared.image.data() + slot.offset;
   const bool real = is_float(parameter.dtype);
+  const fs::path file = scratch / (parameter.name + ".in");
+  Json tensor{{"file", file.string()},
+              {"kind", is_packed(parameter.dtype) ? "uint8"
+                       : real                     ? "float64"
+                                                  : "int64"},
+              {"shape", python_shape(slot, parameter.dtype)},
+              {"python", parameter.python}};
+  if (is_packed(parameter.dtype)) {
+    CAPSTONE_CHECK(write_file_atomic(file, std::string(reinterpret_cast<const char*>(data), slot.bytes)));
+    return tensor;
+  }
   std::string bytes(static_cast<std::size_t>(slot.elements) * 8, '\0');
   for (std::int64_t i = 0; i < slot.elements; ++i) {
     const double value = load_as_double(parameter.dtype, data, i);
     const auto whole = static_cast<std::int64_t>(value);
     std::memcpy(bytes.data() + 8 * i, real ? static_cast<const void*>(&value) : &whole, 8);
   }
-  const fs::path file = scratch / (parameter.name + ".in");
   CAPSTONE_CHECK(write_file_atomic(file, bytes));
-  return Json{{"file", file.string()}, {"real", real}, {"shape", slot.shape}, {"python", parameter.python}};
+  return tensor;
 }
 
 // A scalar as launch() gets it.
@@ -67,7 +84,7 @@ Result<Json> request_for(const Problem& problem, const PreparedCase& prepared, c
     if (parameter.is_written())
       request["outputs"].push_back({{"name", parameter.name},
                                     {"file", (scratch / (parameter.name + ".out")).string()},
-                                    {"shape", slot.shape}});
+                                    {"shape", python_shape(slot, parameter.dtype)}});
   }
   return request;
 }
@@ -78,13 +95,17 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
   for (const PreparedCase::Output& output : prepared.outputs) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
-    CAPSTONE_TRY(const std::string bytes,
-                 read_file(scratch / (parameter.name + ".out"), output.expected.size() * 8));
-    if (bytes.size() != output.expected.size() * 8)
-      return parameter.name + " has the wrong number of elements";
+    const std::size_t units = units_of(parameter.dtype, output.expected.size());
+    CAPSTONE_TRY(const std::string bytes, read_file(scratch / (parameter.name + ".out"), units * 8));
+    if (bytes.size() != units * 8) return parameter.name + " has the wrong number of elements";
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
-      std::memcpy(&got, bytes.data() + 8 * i, sizeof got);
+      std::memcpy(&got, bytes.data() + i / (output.expected.size() / units) * 8, sizeof got);
+      if (is_packed(parameter.dtype)) {  // a byte with two codes, which are rounded: gate one's rule decides
+        const auto byte = static_cast<std::byte>(static_cast<unsigned char>(got));
+        got = load_as_double(parameter.dtype, &byte, static_cast<std::int64_t>(i % 2));
+        if (is_right(parameter.dtype, got, output.expected[i], output.scale[i], problem.tolerance)) continue;
+      }
       if (std::fabs(got - output.expected[i]) <=
           kCrossCheck * (output.scale[i] + std::fabs(output.expected[i])))
         continue;

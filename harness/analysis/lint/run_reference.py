@@ -1,7 +1,7 @@
 """Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUESTS.json
 
-The file holds a list with one request for each set of sizes. Tensors are exchanged as raw files: float64, or
-int64 for integers. Exit code 3: PyTorch cannot be imported.
+The file holds a list with one request for each set of sizes. Tensors are exchanged as raw files: float64,
+int64 for integers, bytes for packed types. Exit code 3: PyTorch cannot be imported.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ def load(tensor):
         return tensor["value"]
     with open(tensor["file"], "rb") as file:
         data = bytearray(file.read())
-    kind = torch.float64 if tensor["real"] else torch.int64
+    kind = getattr(torch, tensor["kind"])
     loaded = torch.frombuffer(data, dtype=kind).reshape(tensor["shape"])
     return loaded.bool() if tensor["python"] == "bool" else loaded
 

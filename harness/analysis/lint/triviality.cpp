@@ -140,11 +140,11 @@ Imitation rounded_operands(const Problem& problem, const Oracle& oracle, const L
 std::vector<Imitation> imitations_of(const Problem& problem, const Oracle& oracle) {
   std::vector<Imitation> imitations;
   imitations.push_back(same_everywhere("zeros", "all zeros", [](const auto&) { return 0.0; }));
-  bool has_float_operand = false;
+  int most_bits = 0;  // of an operand's significand
   for (std::size_t i = 0; i < problem.signature.size(); ++i) {
     const Parameter& parameter = problem.signature[i];
     if (parameter.is_scalar() || parameter.role == Role::kOutput) continue;
-    has_float_operand |= is_float(parameter.dtype);
+    most_bits = std::max(most_bits, significand_bits(parameter.dtype));
     for (const bool stretched : {false, true})
       imitations.push_back(copy_of(parameter, static_cast<int>(i), stretched));
   }
@@ -154,7 +154,7 @@ std::vector<Imitation> imitations_of(const Problem& problem, const Oracle& oracl
                                        [](const auto& e) { return e.front(); }));
   imitations.push_back(same_everywhere("constant", "ones", [](const auto&) { return 1.0; }));
   imitations.push_back({"most_rows", "99 % of the rows right, the rest zero", all_but_the_last_rows});
-  if (const auto lower = next_lower(problem.precision); lower && has_float_operand)
+  if (const auto lower = next_lower(problem.precision); lower && most_bits > lower->bits)
     imitations.push_back(rounded_operands(problem, oracle, *lower));
   return imitations;
 }
@@ -163,7 +163,7 @@ std::vector<Imitation> imitations_of(const Problem& problem, const Oracle& oracl
 bool fails(const Problem& problem, const PreparedCase& prepared, std::size_t output, const Answer& answer) {
   const PreparedCase::Output& right = prepared.outputs[output];
   const DType type = problem.signature[static_cast<std::size_t>(right.parameter)].dtype;
-  std::vector<std::byte> stored(answer.size() * size_of(type));
+  std::vector<std::byte> stored(capstone::bytes_of(type, answer.size()));
   for (std::size_t i = 0; i < answer.size(); ++i)
     store_rounded(type, stored.data(), static_cast<std::int64_t>(i), answer[i]);
   return !compare(type, stored, right.expected, right.scale, problem.tolerance).passed;

@@ -27,9 +27,10 @@ struct Trick {
 /// output; a constant (its median, its first element, one); 99 % of the rows correct and the rest (at least
 /// one row) left at zero; and the next *different* lower precision class: every floating-point operand
 /// rounded to that class's significand (tf32 and f16 10 bits, bf16 7, fp8 3, fp4 1), everything else exact in
-/// float64. No real computation in that class can be better (exact sums, ideal scaling of its range), so a
-/// tolerance that refuses it refuses every real one. Not tried: lower precision if there is no lower class
-/// (fp4) or no floating-point operand.
+/// float64: whole numbers, also of 4 bits, and types that have no more bits stay as they are. No real
+/// computation in that class can be better (exact sums, ideal scaling of its range), so a tolerance that
+/// refuses it refuses every real one. Not tried: lower precision if there is no lower class (fp4) or no
+/// operand that loses bits.
 Result<std::vector<Trick>> audit_triviality(const Problem& problem, const Oracle& oracle);
 
 }  // namespace capstone

@@ -7,6 +7,7 @@
 
 #include "harness/correctness/compare.h"
 #include "harness/correctness/dtype_convert.h"
+#include "harness/correctness/narrow.h"
 
 namespace capstone::trials {
 namespace {
@@ -144,7 +145,7 @@ bool Trial::explains(const Changes& changes, const Aside& aside, std::size_t lea
   for (const auto& [slot, values] : changes) {
     const DType type =
         problem_.signature[static_cast<std::size_t>(prepared_.layout.tensors[slot].parameter)].dtype;
-    stored.emplace_back(values.size() * size_of(type));
+    stored.emplace_back(bytes_of(type, values.size()));
     store_all(type, std::span<const double>(values), std::span<std::byte>(stored.back()));
     changed |= !std::equal(stored.back().begin(), stored.back().end(), tensors[slot].begin());
     tensors[slot] = stored.back();
@@ -185,12 +186,12 @@ std::optional<Resized> Trial::resized(const std::string& symbol, std::int64_t ex
     other.tensors.emplace_back();
     if (tensors_[slot].empty()) continue;
     any |= *grown != old.shape;
-    const auto width = static_cast<std::int64_t>(size_of(parameter.dtype));
-    std::int64_t elements = width;
+    const auto width = static_cast<std::int64_t>(unit_bytes(parameter.dtype));
+    std::int64_t elements = 1;
     for (const std::int64_t each : shape) elements *= each;
     std::vector<std::byte>& bytes = other.tensors.back();
-    bytes.resize(static_cast<std::size_t>(elements));
-    for (std::int64_t i = 0; i < elements / width; ++i) {
+    bytes.resize(bytes_of(parameter.dtype, static_cast<std::size_t>(elements)));
+    for (std::int64_t i = 0; i < elements; ++i) {
       std::int64_t rest = i, at = 0, step = 1;
       for (std::size_t axis = shape.size(); axis-- > 0 && at >= 0;) {
         const std::int64_t index = rest % shape[axis];
@@ -199,7 +200,11 @@ std::optional<Resized> Trial::resized(const std::string& symbol, std::int64_t ex
         step *= old.shape[axis];
         rest /= shape[axis];
       }
-      if (at >= 0) std::copy_n(tensors_[slot].begin() + at * width, width, bytes.begin() + i * width);
+      if (at < 0) continue;
+      if (is_packed(parameter.dtype))
+        narrow::store_nibble(bytes.data(), i, narrow::nibble_at(tensors_[slot].data(), at));
+      else
+        std::copy_n(tensors_[slot].begin() + at * width, width, bytes.begin() + i * width);
     }
   }
   size->second = extent;

@@ -66,13 +66,13 @@ struct Fill {
   random::Draw draw;
   DType type;
   void* out;
-  __device__ void operator()(long long i) const { random::store_drawn(draw, type, out, i); }
+  __device__ void operator()(long long unit) const { random::store_drawn_unit(draw, type, out, unit); }
 };
 struct Poison {
   DType type;
   unsigned long long seed;
   void* out;
-  __device__ void operator()(long long i) const { random::store_poison(type, seed, out, i); }
+  __device__ void operator()(long long unit) const { random::store_poison(type, seed, out, unit); }
 };
 // Element i of a cache, counted in the order of the page table.
 struct PoisonPages {
@@ -132,6 +132,12 @@ __device__ float load(DType type, const void* tensor, long long i) {
       return static_cast<float>(static_cast<const long long*>(tensor)[i]);
     case DType::kU8:
       return static_cast<float>(static_cast<const unsigned char*>(tensor)[i]);
+    case DType::kInt4x2:
+      return static_cast<float>(capstone::narrow::from_int4(capstone::narrow::nibble_at(tensor, i)));
+    case DType::kE2M1x2:
+      return capstone::narrow::from_e2m1(capstone::narrow::nibble_at(tensor, i));
+    case DType::kE8M0:
+      return capstone::narrow::from_e8m0(static_cast<const unsigned char*>(tensor)[i]);
   }
   return 0;
 }
@@ -459,13 +465,14 @@ class GpuHost {
     if (what == "gather") return gather(step, type);
     if (what == "poison_pages") return poison_pages(step, type);
     long long n = step.at("elements").get<long long>();
-    std::size_t bytes = capstone::size_of(type) * static_cast<std::size_t>(n);
+    const std::size_t bytes = capstone::bytes_of(type, static_cast<std::size_t>(n));
+    const auto units = static_cast<long long>(capstone::units_of(type, static_cast<std::size_t>(n)));
     if (what == "fill") {
-      run_each(n, Fill{draw_of(step.at("draw")), type, at(step, "at", bytes)});
+      run_each(units, Fill{draw_of(step.at("draw")), type, at(step, "at", bytes)});
       return nullptr;
     }
     if (what == "poison") {
-      run_each(n, Poison{type, step.at("seed").get<std::uint64_t>(), at(step, "at", bytes)});
+      run_each(units, Poison{type, step.at("seed").get<std::uint64_t>(), at(step, "at", bytes)});
       return nullptr;
     }
     if (what == "compare") {
@@ -505,10 +512,11 @@ class GpuHost {
     const long long n = body.pages * body.unused.slots * body.unused.row;
     if (sequences < 1 || n < 1) throw std::runtime_error("an empty cache");
     body.table = within(arena_, step.at("table").get<std::size_t>(),
-                        capstone::size_of(body.table_type) * static_cast<std::size_t>(body.pages));
+                        capstone::bytes_of(body.table_type, static_cast<std::size_t>(body.pages)));
     body.lengths = within(arena_, step.at("lengths").get<std::size_t>(),
-                          capstone::size_of(body.lengths_type) * static_cast<std::size_t>(sequences));
-    body.out = at(step, "at", capstone::size_of(type) * static_cast<std::size_t>(n));
+                          capstone::bytes_of(body.lengths_type, static_cast<std::size_t>(sequences)));
+    if (!random::has_nan(type)) throw std::runtime_error("a cache of a type without NaN");
+    body.out = at(step, "at", capstone::bytes_of(type, static_cast<std::size_t>(n)));
     run_each(n, body);
     return nullptr;
   }
@@ -522,7 +530,7 @@ class GpuHost {
       if (i < 0) throw std::runtime_error("negative index");
       last = std::max(last, i);
     }
-    char* tensor = at(step, "at", capstone::size_of(type) * static_cast<std::size_t>(last + 1));
+    char* tensor = at(step, "at", capstone::bytes_of(type, static_cast<std::size_t>(last + 1)));
     CAPSTONE_CUDA(
         cudaMemcpy(indices_, indices.data(), indices.size() * sizeof(long long), cudaMemcpyHostToDevice));
     run_each(static_cast<long long>(indices.size()), Gather{type, tensor, indices_, values_});

@@ -1,16 +1,16 @@
 // Rung 3: one instruction decodes two codes; 16 bytes a load.
 //
 // Changed     a lane loads 32 codes at once (uint4). lop3 puts two codes into the mantissas of two bf16 that
-//             are worth 128: 128 + code, exact, without a conversion; a subtraction of 136 takes the 128 and
-//             the zero point away again. The scale is multiplied with the sum of a lane's 32 products. Eight
-//             rows of x share the decoding.
+//             are worth 136: 136 + code, exact, without a conversion; a subtraction takes the 136 away again.
+//             The scale is multiplied with the sum of a lane's 32 products. Eight rows of x share the
+//             decoding.
 // Why         rung 2 spends more instructions on a weight than on its products, and 1 byte a lane and load
 //             leaves the memory idle.
 // Prediction  1 row of x: the memory decides, 1.3x cuBLAS with bf16 weights. 16 rows: 1.1 G multiply-adds in
 //             fp32, 36 us at best, so a tie with it.
 // Came        303 us on an H100, 116 GB/s, 0.98 times the rung before. 17 % of the native baseline.
 //
-// Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
+// Shapes      x [m, k] bf16, w [n, k] int4x2, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      <<<(n / 8, m / 8), 256>>>: a warp a row of w and up to eight rows of x.
 // Resources   up to 140 registers; no shared memory, no workspace.
 // Cost        2 m n k FLOPs; n k / 2 bytes from memory, ceil(m / 8) times as many from the L2 cache.
@@ -31,13 +31,14 @@ constexpr int kMostRows = 8;
 __device__ float low(unsigned word) { return __uint_as_float(word << 16); }
 __device__ float high(unsigned word) { return __uint_as_float(word & 0xffff0000u); }
 
-/// Codes i and i + 4 of a word of eight, less 8, as two bf16: (word >> 4 i & 0x000f000f) | 0x43004300 is 128
-/// + code in both halves.
+/// Codes i and i + 4 of a word of eight as two bf16. 0x4300 is 128, and its last mantissa bit is worth 1;
+/// flipping the top bit of a code in two's complement adds 8: so (word >> 4 i & 0x000f000f) ^ 0x43084308 is
+/// 136 + code in both halves, and 0x6a is the table of (a & b) ^ c.
 __device__ unsigned decoded(unsigned word, int i) {
   unsigned pair;
-  asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;"
       : "=r"(pair)
-      : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+      : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43084308u));
   const __nv_bfloat162 offset = __floats2bfloat162_rn(136.0f, 136.0f);
   const __nv_bfloat162 value = __hsub2(*reinterpret_cast<const __nv_bfloat162*>(&pair), offset);
   return *reinterpret_cast<const unsigned*>(&value);
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) { return 0; }
-extern "C" void prepare(const uint8_t* /*w [n,k/2]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/,
+extern "C" void prepare(const uint8_t* /*w [n,k]*/, const bf16* /*scales [n,k/128]*/, int64_t /*m*/,
                         int64_t /*k*/, int64_t /*n*/, void* /*prepared*/, cudaStream_t /*stream*/) {}
 
 template <int kRows>
@@ -104,9 +105,9 @@ void launch_with(const bf16* x, const uint8_t* w, const bf16* scales, bf16* y, i
   w4a16<kRows><<<grid, kThreads, 0, stream>>>(x, w, scales, y, m, k, n);
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k/2]*/,
-                       const bf16* scales /*[n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
-                       const void* /*prepared*/, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* w /*[n,k]*/, const bf16* scales /*[n,k/128]*/,
+                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* /*prepared*/,
+                       void* /*workspace*/, cudaStream_t stream) {
   if (m == 1)
     launch_with<1>(x, w, scales, y, m, k, n, stream);
   else if (m <= kMostRows / 2)

@@ -12,7 +12,7 @@
 // Prediction  2x cuBLAS with bf16 weights at 16 rows: 17 us.
 // Came        26.5 us on an H100, 1324 GB/s, 11.42 times the rung before. 197 % of the native baseline.
 //
-// Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
+// Shapes      x [m, k] bf16, w [n, k] int4x2, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      <<<(n / 64, m / 16), 256>>>: a block owns 64 rows of w, its eight warps share k.
 // Resources   138 registers; 132 KB of shared memory; prepared: the size of w and the scales.
 // Cost        2 m n k FLOPs; n k / 2 + n k / 64 bytes; x comes once for each block, from the L2 cache.
@@ -45,7 +45,7 @@ __host__ __device__ inline int k_of(int step, int q, int pair) {
 }
 
 __device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64_t n, int64_t k) {
-  if (row >= n) return 8;  // a row that does not exist: zeros
+  if (row >= n) return 0;  // a row that does not exist: zeros
   const unsigned pair = w[(row * k + column) / 2];
   return column % 2 == 0 ? pair & 15 : pair >> 4;
 }
@@ -75,15 +75,16 @@ __global__ void shuffle(const uint8_t* __restrict__ w, const bf16* __restrict__ 
 }
 
 // ---- codes to bf16 ---------------------------------------------------------------------------------------
-/// Two codes of each of four places, less 8: 0x4300 is 128 as bf16, and its last mantissa bit is worth 1.
+/// Two codes of each of four places: 0x4300 is 128 as bf16, its last mantissa bit is worth 1, and flipping
+/// the top bit of a code adds 8.
 __device__ void decode(unsigned (&a)[4], unsigned word) {
   const __nv_bfloat162 offset = __floats2bfloat162_rn(136.0f, 136.0f);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     unsigned pair;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;"
         : "=r"(pair)
-        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43084308u));
     const __nv_bfloat162 value = __hsub2(*reinterpret_cast<const __nv_bfloat162*>(&pair), offset);
     a[i] = *reinterpret_cast<const unsigned*>(&value);
   }
@@ -202,16 +203,16 @@ extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>((n + kRows - 1) / kRows * (k / kGroup) * kChunk);
 }
 
-extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
+extern "C" void prepare(const uint8_t* w /*[n,k]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
                         int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
   shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k,
                                                              static_cast<uint8_t*>(prepared));
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
-                       const bf16* /*scales [n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
-                       const void* prepared, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k]*/, const bf16* /*scales [n,k/128]*/,
+                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared,
+                       void* /*workspace*/, cudaStream_t stream) {
   cudaFuncSetAttribute(w4a16, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   const dim3 grid(static_cast<unsigned>((n + kRows - 1) / kRows),
                   static_cast<unsigned>((m + kColumns - 1) / kColumns));

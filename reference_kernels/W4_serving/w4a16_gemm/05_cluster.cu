@@ -2,7 +2,7 @@
 //
 // Changed     one bulk copy brings a tile, three are on their way for each of up to 14 warps, and no barrier
 //             of the block comes before the sums meet. A warp's part of x for a group goes from the L2 cache
-//             into registers before the tile has arrived. The zero point and the 128 of a code leave through
+//             into registers before the tile has arrived. The 136 that decoding adds to a code leaves through
 //             one more product: -136 times the sum of x. Where whole rows of tiles would leave
 //             multiprocessors idle, pairs of blocks share k, and their sums meet in distributed shared
 //             memory.
@@ -12,7 +12,7 @@
 // Prediction  1.1x rung 4 at the measured size, 1.3x where its grid does not fit.
 // Came        24.3 us on an H100, 1447 GB/s, 1.09 times the rung before. 214 % of the native baseline.
 //
-// Shapes      x [m, k] bf16, w [n, k / 2] bytes of two codes, scales [n, k / 128] bf16, y [m, n] bf16.
+// Shapes      x [m, k] bf16, w [n, k] int4x2, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      clusters of 1 or 2 blocks of up to 14 warps; a warp owns 64 rows of w and some groups of k.
 // Resources   up to 128 registers, 240 for more than 16 rows of x; up to 173 KB of shared memory;
 //             prepared: the size of w and the scales.
@@ -61,7 +61,7 @@ __host__ __device__ inline int k_of(int step, int q, int pair) {
 }
 
 __device__ unsigned code_at(const uint8_t* w, int64_t row, int64_t column, int64_t n, int64_t k) {
-  if (row >= n) return 8;  // a row that does not exist: zeros
+  if (row >= n) return 0;  // a row that does not exist: zeros
   const unsigned pair = w[(row * k + column) / 2];
   return column % 2 == 0 ? pair & 15 : pair >> 4;
 }
@@ -125,14 +125,14 @@ __device__ void wait_for(Arrival* at, int parity) {
 }
 
 // ---- codes to bf16 ---------------------------------------------------------------------------------------
-/// 0x4300 is 128 as bf16, and its last mantissa bit is worth 1: with a code in the last four bits it is 128 +
-/// code, for both halves of a word at once. The 128 and the zero point of 8 leave again through -136 sum(x).
+/// 0x4300 is 128 as bf16, its last mantissa bit is worth 1, and flipping the top bit of a code adds 8: 136 +
+/// code, for both halves of a word at once. The 136 leaves again through -136 sum(x).
 __device__ void decode(unsigned (&a)[4], unsigned word) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;"
         : "=r"(a[i])
-        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43004300u));
+        : "r"(word >> (4 * i)), "r"(0x000f000fu), "r"(0x43084308u));
 }
 constexpr unsigned kOffset = 0xc308c308u;  // -136 in bf16, twice
 
@@ -381,16 +381,16 @@ extern "C" size_t prepared_bytes(int64_t /*m*/, int64_t k, int64_t n) {
   return static_cast<size_t>((n + kRows - 1) / kRows * (k / kGroup) * kChunk);
 }
 
-extern "C" void prepare(const uint8_t* w /*[n,k/2]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
+extern "C" void prepare(const uint8_t* w /*[n,k]*/, const bf16* scales /*[n,k/128]*/, int64_t /*m*/,
                         int64_t k, int64_t n, void* prepared, cudaStream_t stream) {
   const int64_t blocks = (n + kRows - 1) / kRows * (k / kGroup);
   shuffle<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(w, scales, n, k,
                                                              static_cast<uint8_t*>(prepared));
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k/2]*/,
-                       const bf16* /*scales [n,k/128]*/, bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n,
-                       const void* prepared, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const bf16* x /*[m,k]*/, const uint8_t* /*w [n,k]*/, const bf16* /*scales [n,k/128]*/,
+                       bf16* y /*[m,n]*/, int64_t m, int64_t k, int64_t n, const void* prepared,
+                       void* /*workspace*/, cudaStream_t stream) {
   if (m <= 8)
     launch_with<1>(x, y, m, k, n, prepared, stream);
   else if (m <= 16)

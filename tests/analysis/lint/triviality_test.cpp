@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "harness/base/text.h"
 #include "harness/judge/reference_oracle.h"
 #include "tests/analysis/lint/definition.h"
 
@@ -70,6 +71,28 @@ TEST(Triviality, EachPrecisionClassIsToldFromTheNextDifferentOne) {
   }
   problem.precision = Precision::kFp4;
   for (const Trick& trick : audit(problem)) EXPECT_NE(trick.name, "lower_precision");
+}
+
+TEST(Triviality, AClassThatRoundsNoOperandIsNotTried) {
+  const Definition definition;
+  definition.write("problem.yaml",
+                   replace_all(replace_all(testing::kYaml, "input,     dtype: f32", "input,     dtype: e4m3"),
+                               "parameter, dtype: f32", "parameter, dtype: e4m3"));
+  std::string oracle = replace_all(testing::kOracle, "const float*", "const std::uint8_t*");
+  oracle = replace_all(oracle, "x[indices[i]])", "capstone_types::e4m3_value(x[indices[i]]))");
+  oracle = replace_all(oracle, "w[indices[i] % c->sizes[1]]",
+                       "capstone_types::e4m3_value(w[indices[i] % c->sizes[1]])");
+  definition.write("oracle.cpp", oracle);
+  Problem problem = load_problem(definition.path()).value();
+  const auto tried = [&] {
+    for (const Trick& trick : audit(problem))
+      if (trick.name == "lower_precision") return true;
+    return false;
+  };
+  problem.precision = Precision::kFp8;
+  EXPECT_TRUE(tried());  // fp4 has fewer bits
+  problem.precision = Precision::kBf16;
+  EXPECT_FALSE(tried());  // e4m3 is fp8 already
 }
 
 TEST(Triviality, ACopyIsAlsoTriedStretched) {

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
+#include <cuda_fp4.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,9 @@ extern "C" void launch(
     const __nv_fp8_e4m3* kind /* [cols] */,
     const int32_t* pages /* [rows] */,
     const __nv_bfloat16* w /* [cols] parameter */,
+    const uint8_t* ints /* [rows, 2*cols] parameter; int4x2: two a byte, the first in the low half */,
+    const __nv_fp8_e8m0* powers /* [rows] */,
+    __nv_fp4x2_e2m1* codes /* [rows, cols] output; e2m1x2: two a byte, the first in the low half */,
     float* state /* [rows] inout */,
     float* y /* [rows, cols] output */,
     float eps /* 1.0e-5 */,
@@ -39,6 +43,7 @@ extern "C" size_t prepared_bytes(int64_t rows, int64_t cols, int64_t groups);
 /// Repacks the parameters once, untimed; launch() receives the result.
 extern "C" void prepare(
     const __nv_bfloat16* w /* [cols] parameter */,
+    const uint8_t* ints /* [rows, 2*cols] parameter; int4x2: two a byte, the first in the low half */,
     int64_t rows,
     int64_t cols,
     int64_t groups,

@@ -491,7 +491,8 @@ class ModelNew(nn.Module):
         self.scales = nn.Parameter(torch.zeros(n, k // 128, dtype=torch.bfloat16))
 
     def prepare(self):
-        levels = torch.stack((self.codes & 15, self.codes >> 4), dim=-1).flatten(1).float() - 8
+        codes = self.codes ^ 0x88  # signed: the top bit flipped is code + 8
+        levels = torch.stack((codes & 15, codes >> 4), dim=-1).flatten(1).float() - 8
         self.weight = (levels.view(*self.scales.shape, 128) * self.scales.float()[..., None]).flatten(1).t()
 
     def forward(self, x):

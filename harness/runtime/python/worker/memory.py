@@ -20,7 +20,13 @@ DTYPES = {
     "i32": "int32",
     "i64": "int64",
     "u8": "uint8",
+    "e8m0": "float8_e8m0fnu",
+    # Packed: bytes with two elements each, the first in the low half. PyTorch has no int4x2, and its
+    # float4_e2m1fn_x2 converts to nothing and is not in every version.
+    "int4x2": "uint8",
+    "e2m1x2": "uint8",
 }
+PACKED = ("int4x2", "e2m1x2")
 CPU, CUDA = 1, 2  # DLPack's device types
 
 
@@ -93,6 +99,8 @@ class Arena:
 
     def tensor(self, at, shape, dtype):
         kind = dtype_of(dtype)
+        if dtype in PACKED:
+            shape = [*shape[:-1], shape[-1] // 2]
         count = 1
         for extent in shape:
             count *= extent
