@@ -1,21 +1,19 @@
-// Rung 4: wide tiles, blocks that stay, and clusters.
+// Rung 4: wide tiles, and blocks that stay.
 //
 // Changed     sums stay in the tensor cores, as in rung 2. An instruction makes 64 x 256 results, a block 128 x 256.
-//             There is one block a multiprocessor; it fetches the next tile while results leave by TMA. Two blocks
-//             above each other share B: each fetches half of it for both.
-// Why         rung 2 needs 160 bytes of shared memory a cycle: 96 are read by instructions of 128 columns, 64 are
-//             written by TMA. 128 are there. Here it is 80 + 48. From L2 come 32 KB for 1024 cycles of products,
-//             instead of 32 KB for 512.
+//             There is one block a multiprocessor, which goes from tile to tile; it fetches the next tile while results
+//             leave by TMA, from boxes in shared memory. Tiles come in bands of 16 tile rows.
+// Why         a block of rung 2 starts with an empty ring, and its tensor cores wait for its stores at the end. And
+//             32 KB from L2 for 512 cycles of products become 48 KB for 1024.
 // Prediction  1.3x rung 2, and cuBLASLt's time within 3 %: both meet the limit of the chip's power.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sa, sb [1], fp32; c [m, n], bf16.
-// Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of them above
-//             each other, in bands.
+// Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
 // Resources   232 registers a consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory: four stages,
 //             four boxes.
-// Cost        2 m n k FLOPs; m n k / 128 bytes of global loads.
+// Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
-// Source      gemm_bf16's rung 8; CUTLASS 3's TMA multicast (NVIDIA, 2022). Needs sm_90a.
+// Source      gemm_bf16's rung 7; persistent kernels of CUTLASS 3 (NVIDIA, 2022). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
@@ -28,8 +26,7 @@ using bf16 = __nv_bfloat16;
 using e4m3 = __nv_fp8_e4m3;
 
 constexpr int kTileM = 128, kTileN = 256, kDepth = 128, kStages = 4, kConsumers = 2, kThreads = 128 * (1 + kConsumers);
-constexpr int kCluster = 2, kBand = 8;  // blocks, and pairs of tile rows
-constexpr int kOutBoxes = 2;  // a consumer's, on their way to C
+constexpr int kBand = 16, kOutBoxes = 2;  // a consumer's, on their way to C
 constexpr int kBytesA = kTileM * kDepth, kBytesB = kTileN * kDepth, kBox = 64 * 64 * sizeof(bf16);  // [B]
 constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kOutBoxes * kBox + 1024;  // to begin at a multiple of 1024
 
@@ -43,13 +40,8 @@ __device__ void init(uint64_t* barrier, int arrivals) {
 __device__ void arrive_and_expect(uint64_t* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
 }
-/// At the same barrier of block `rank` of the cluster.
-__device__ void arrive_at(uint64_t* barrier, int rank) {
-  asm volatile("{\n"
-               ".reg .b32 there;\n"
-               "mapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-               "}" ::"r"(address(barrier)), "r"(rank) : "memory");
+__device__ void arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
 }
 /// Until the phase of this parity is over.
 __device__ void wait(uint64_t* barrier, int parity) {
@@ -67,14 +59,6 @@ __device__ void wait(uint64_t* barrier, int parity) {
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
                    address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
-}
-/// The same for all blocks of the cluster at once: each gets it at the same place, and its own barrier is
-/// signalled.
-__device__ void load_for_all(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row),
-      "h"(static_cast<uint16_t>((1 << kCluster) - 1)) : "memory");
 }
 /// The same in the other direction; what lies outside of C is not stored.
 __device__ void store(const CUtensorMap* map, const void* from, int column, int row) {
@@ -134,8 +118,6 @@ __device__ void fill(uint8_t* box, const float* sum, float scale) {
 }
 /// The threads of one warp group meet.
 __device__ void meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory"); }
-/// All threads of both blocks meet.
-__device__ void meet_cluster() { asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory"); }
 
 /// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
 /// lower.
@@ -145,7 +127,7 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kThreads, 1)
     gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c,
          const float* __restrict__ sa, const float* __restrict__ sb, int m, int k, int n) {
   extern __shared__ uint8_t shared[];
@@ -154,30 +136,26 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   const auto a_tile = [&](int stage) { return stages + stage * (kBytesA + kBytesB); };
   const auto b_tile = [&](int stage) { return a_tile(stage) + kBytesA; };
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) init(full + i, 1), init(empty + i, kConsumers * kCluster);
+    for (int i = 0; i < kStages; ++i) init(full + i, 1), init(empty + i, kConsumers);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");  // and so does the other block
   }
-  meet_cluster();
+  __syncthreads();
 
-  const int rank = blockIdx.x % kCluster;  // in the cluster
-  const int rows = (m + kCluster * kTileM - 1) / (kCluster * kTileM), columns = (n + kTileN - 1) / kTileN;  // tiles of the cluster
-  const int blocks = (k + kDepth - 1) / kDepth;
+  const int rows = (m + kTileM - 1) / kTileM, columns = (n + kTileN - 1) / kTileN, blocks = (k + kDepth - 1) / kDepth;
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // the compiler sees that a warp's lanes agree
   int stage = 0, phase = 0;
   const auto advance = [&] { if (++stage == kStages) stage = 0, phase ^= 1; };
   if (group == 0) {  // the producer
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
+      for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
         int row, column;
         place_of(tile, rows, columns, row, column);
         for (int block = 0; block < blocks; ++block, advance()) {
           wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
           arrive_and_expect(full + stage, kBytesA + kBytesB);
-          load(a_tile(stage), &map_a, block * kDepth, (row * kCluster + rank) * kTileM, full + stage);
-          load_for_all(b_tile(stage) + rank * (kBytesB / kCluster), &map_b, block * kDepth, column * kTileN + rank * (kTileN / kCluster),
-                       full + stage);
+          load(a_tile(stage), &map_a, block * kDepth, row * kTileM, full + stage);
+          load(b_tile(stage), &map_b, block * kDepth, column * kTileN, full + stage);
         }
       }
   } else {
@@ -186,7 +164,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     const float scale = *sa * *sb;
     uint8_t* const boxes = stages + kStages * (kBytesA + kBytesB) + consumer * kOutBoxes * kBox;
     float sum[128];
-    for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
+    for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
       int row, column, before = 0;  // before: the stage of the last step
       place_of(tile, rows, columns, row, column);
       for (int block = 0; block < blocks; ++block, advance()) {
@@ -196,12 +174,12 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int i = 0; i < kDepth / 32; ++i) multiply(sum, a + i * 2, b + i * 2, block + i > 0);  // 32 of k: two pieces of 16 bytes
         commit();
-        wait_for_products<1>();                                        // those of the step before
-        if (block > 0 && me < kCluster) arrive_at(empty + before, me);  // for all four warps: their products are one
+        wait_for_products<1>();                            // those of the step before
+        if (block > 0 && me == 0) arrive(empty + before);  // for all four warps: their products are one
         before = stage;
       }
       wait_for_products<0>();
-      if (me < kCluster) arrive_at(empty + before, me);
+      if (me == 0) arrive(empty + before);
 
 #pragma unroll
       for (int j = 0; j < kTileN / 64; ++j) {
@@ -211,12 +189,11 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
         fill(box, sum + j * 32, scale);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
         meet(group);
-        if (me == 0) store(&map_c, box, column * kTileN + j * 64, (row * kCluster + rank) * kTileM + consumer * 64);
+        if (me == 0) store(&map_c, box, column * kTileN + j * 64, row * kTileM + consumer * 64);
       }
     }
     if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // nobody leaves before its results have
   }
-  meet_cluster();  // nobody leaves while the other may still write to it, or arrive at its barriers
 }
 
 /// A matrix as TMA sees it: boxes of so many rows, and of 128 bytes.
@@ -245,10 +222,9 @@ extern "C" void launch(const e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const e
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  const int64_t tiles = (m + kCluster * kTileM - 1) / (kCluster * kTileM) * ((n + kTileN - 1) / kTileN);  // of clusters
-  const int64_t clusters = tiles < multiprocessors / kCluster ? tiles : multiprocessors / kCluster, grid = clusters * kCluster;
+  const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN), grid = tiles < multiprocessors ? tiles : multiprocessors;
   cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  gemm<<<static_cast<unsigned>(grid), kThreads, kSharedBytes, stream>>>(map_of(a, m, k, kTileM), map_of(b, n, k, kTileN / kCluster),
+  gemm<<<static_cast<unsigned>(grid), kThreads, kSharedBytes, stream>>>(map_of(a, m, k, kTileM), map_of(b, n, k, kTileN),
                                                                         map_of(c, m, n, 64), sa, sb, static_cast<int>(m),
                                                                         static_cast<int>(k), static_cast<int>(n));
 }
