@@ -109,6 +109,11 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
+    {"gemm_fp8",
+     {{129, 144, 136}, {260, 272, 264}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], 1, d[2] * d[1], 1, d[0] * d[2]};
+     }},
     {"gemm_fp8_block",
      {{129, 144, 136}, {260, 272, 264}},
      [](const Dims& d) {

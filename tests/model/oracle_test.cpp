@@ -105,6 +105,19 @@ TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
   EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
 }
 
+TEST(GemmFp8Oracle, MultipliesByBothScalesAndDoesNotRoundTheResult) {
+  OracleCase c("gemm_fp8", {{"m", 2}, {"k", 16}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("sa")[0] = 3, c.tensor("sb")[0] = 0.5f;
+  auto &a = c.tensor("a"), &b = c.tensor("b");
+  a[16] = 448, a[17] = -1.5f;                 // row 1
+  b[5 * 16] = 0x1p-9f, b[5 * 16 + 1] = 0.5f;  // column 5
+  c.judge();
+  EXPECT_EQ(c.expected[5], 0);
+  EXPECT_EQ(c.expected[8 + 5], (448.0 * 0x1p-9 - 1.5 * 0.5) * 1.5);
+  EXPECT_DOUBLE_EQ(c.scale[8 + 5], std::hypot(448.0 * 0x1p-9, 1.5 * 0.5) * 1.5);
+}
+
 TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
   OracleCase c("gemm_fp8_block", {{"m", 2}, {"k", 144}, {"n", 136}}, 1);
   c.for_each_input([](float) { return 0.0f; });

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -210,6 +212,48 @@ TEST(ToleranceOfGemmFp8Block, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) 
   EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 7)), 2);
   c.for_each_input([](float v) { return keep_bits(v, 1); });
   EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 23)), 3);
+}
+
+/// What a tensor core of Hopper keeps of a number beside `largest`: multiples of 2^-13 of its power of two.
+double aligned_to(double largest, double value) {
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  const double unit = std::ldexp(1.0, exponent - 1 - 13);
+  return std::trunc(value / unit) * unit;
+}
+
+/// A product of fp8 matrices: 32 products of an instruction and the sum so far lose what the largest of them
+/// leaves no room for (`fast`), or nothing; the result is rounded to bf16.
+std::vector<float> gemm_fp8(OracleCase& c, bool fast) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &a = c.tensor("a"), &b = c.tensor("b");
+  const double factor = static_cast<double>(c.tensor("sa")[0]) * c.tensor("sb")[0];
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t first = 0; first < k; first += 32) {
+        double largest = std::fabs(sum), next = 0;
+        std::array<double, 32> products{};
+        for (std::int64_t p = first; p < std::min(k, first + 32); ++p) {
+          products[p - first] = static_cast<double>(a[i * k + p]) * b[j * k + p];
+          largest = std::max(largest, std::fabs(products[p - first]));
+        }
+        for (const double product : products) next += fast ? aligned_to(largest, product) : product;
+        sum = fast ? aligned_to(largest, sum) + next : sum + next;
+        if (fast) sum = aligned_to(sum, sum);
+      }
+      out.push_back(keep_bits(static_cast<float>(sum * factor), 7));
+    }
+  return out;
+}
+
+TEST(ToleranceOfGemmFp8, FastSumsPassAtTheLongestKAndOperandsInFp4Fail) {
+  OracleCase c("gemm_fp8", {{"m", 16}, {"k", 16384}, {"n", 32}}, 19);
+  EXPECT_LT(c.badness(gemm_fp8(c, false)), 0.2);
+  EXPECT_LT(c.badness(gemm_fp8(c, true)), 0.75);
+  c.for_each_input([](float v) { return keep_bits(v, 1); });
+  EXPECT_GT(c.badness(gemm_fp8(c, false)), 3);
 }
 
 /// A matrix of bf16 times a vector, with sums rounded to `sum_bits`, and results to bf16.
