@@ -186,8 +186,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 4
             for (int i = me / 4; i < kTileM; i += kFetchers / 4)  // beyond the last row: the last one's
               copy(to + i * 4 + me % 4, sfa + static_cast<int64_t>(min(row * kTileM + i, m - 1)) * blocks + step);
-            const int b_row = column * kHalves + me / 4;  // of sfb; the last tile may have one half
-            if (me < 4 * kHalves && b_row * 128 < n) copy(to + kTileM * 4 + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
+            const int b_row = min(column * kHalves + me / 4, (n - 1) / 128);  // of sfb; the last tile may have one half
+            if (me < 4 * kHalves) copy(to + kTileM * 4 + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
           }
           arrive_after_copies(scales_full + slot);
         }

@@ -193,9 +193,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 4
             for (int i = me / kStages; i < kTileM; i += kFetchers / kStages)  // beyond the last row: the last one's
               copy(to + i * kStages + me % kStages, sfa + static_cast<int64_t>(min(row * kTileM + i, m - 1)) * blocks + step);
-            const int b_row = column * kHalves + me / kStages;  // of sfb; the last tile may have one half
-            if (me < kStages * kHalves && b_row * 128 < n)
-              copy(to + kTileM * kStages + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
+            const int b_row = min(column * kHalves + me / kStages, (n - 1) / 128);  // of sfb; the last tile may have one half
+            if (me < kStages * kHalves) copy(to + kTileM * kStages + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
           }
           arrive_after_copies(scales_full + slot);
         }
@@ -241,9 +240,9 @@ __global__ void __launch_bounds__(kThreads, 1)
           for (int stage = 0; stage < kStages; ++stage)
             if (stage < here) {
               step(stage);
-            } else {
+            } else if (me == 0) {  // alone: where no products hold the four warps together, one could miss a phase
               wait(full + stage, phase);
-              if (me == 0) arrive(empty + stage);
+              arrive(empty + stage);
             }
         }
         __syncwarp();
