@@ -1,23 +1,21 @@
-// Rung 8: a tile of twice the rows, and warps that do nothing else than bring scales.
+// Rung 8: a tile of twice the columns, and warps that do nothing else than bring scales.
 //
-// Changed     the tile is 256 x 128; a consumer has 128 rows of it, in two halves. It multiplies one half, promotes it,
-//             then the other one, with one set of parts. Two more warps of the producer's group copy the scales of four
-//             steps to shared memory (cp.async), in a ring of four slots. No clusters. The number of the warp group
-//             is the same for all lanes of a warp (__shfl_sync), and the compiler knows it.
-// Why         shared memory gives 128 bytes a cycle. A tile of 128 x 128 takes 160 at full rate: 96 are read by the
-//             instructions, 64 are written by TMA. With 256 rows it is 96 + 48. From L2 come 48 KB for 1024 cycles
-//             instead of 24 KB for 512, as with clusters of two. A thread now needs the scales of four rows: reading
-//             them from global memory takes registers that sums need. In rung 7's machine code, descriptors go from
-//             ordinary registers to uniform ones before each product.
-// Prediction  1.15x rung 7: 89 % of the rate that shared memory allows, less what promotions do not overlap.
+// Changed     the tile is 128 x 256; a consumer has 64 rows of it, in two halves of 128 columns. It multiplies one half,
+//             promotes it, then the other one, with one set of parts. Two more warps of the producer's group copy the
+//             scales of four steps to shared memory (cp.async), in a ring of four slots. No clusters. The number of the
+//             warp group is the same for all lanes of a warp (__shfl_sync), and the compiler knows it.
+// Why         in rung 7 a consumer itself waits for scales from L2, and shuffles them. In its machine code, descriptors go
+//             from ordinary registers to uniform ones before each product. From L2 come 48 KB for 1024 cycles, as with
+//             clusters of two, and a tile has half as many ends.
+// Prediction  1.15x rung 7. It is 1.06x: what a step does before its first product still takes its time.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
-// Launch      one block of 384 threads per multiprocessor; tiles of 256 x 128, in bands.
-// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 226 KB of shared memory: four
+// Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
+// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 220 KB of shared memory: four
 //             stages, two boxes, four slots of scales.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
-// Source      tiles of DeepGEMM (2025). Needs sm_90a.
+// Source      wide tiles and scales in shared memory as in DeepGEMM (2025). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
@@ -29,12 +27,12 @@
 using bf16 = __nv_bfloat16;
 using e4m3 = __nv_fp8_e4m3;
 
-constexpr int kTileM = 256, kTileN = 128, kDepth = 128, kStages = 4, kBand = 8;
-constexpr int kConsumers = 2, kThreads = 128 * (1 + kConsumers), kHalves = kTileM / (64 * kConsumers);  // a consumer's, of 64 rows
+constexpr int kTileM = 128, kTileN = 256, kDepth = 128, kStages = 4, kBand = 16;
+constexpr int kConsumers = 2, kThreads = 128 * (1 + kConsumers), kHalves = kTileN / 128;  // a consumer's: 64 rows, 128 columns
 constexpr int kBytesA = kTileM * kDepth, kBytesB = kTileN * kDepth, kBox = 64 * 64 * sizeof(bf16);  // [B]
-constexpr int kSlots = 4, kSlot = (kTileM + 1) * 4;  // [4 B] scales of four steps: of A's rows, and of B
+constexpr int kSlots = 4, kSlot = (kTileM + kHalves) * 4;  // [4 B] scales of four steps: of A's rows, and of B's two halves
 constexpr int kFetchers = 64;  // threads that fetch them
-constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kBox + kSlots * kSlot * 4 + 1024;  // to begin at a multiple of 1024
+constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kBox + kSlots * kSlot * 4 + 1024;  // to begin at one of 1024
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -188,7 +186,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 4
             for (int i = me / 4; i < kTileM; i += kFetchers / 4)  // beyond the last row: the last one's
               copy(to + i * 4 + me % 4, sfa + static_cast<int64_t>(min(row * kTileM + i, m - 1)) * blocks + step);
-            if (me < 4) copy(to + kTileM * 4 + me, sfb + static_cast<int64_t>(column) * blocks + step);
+            const int b_row = min(column * kHalves + me / 4, (n - 1) / 128);  // of sfb; the last tile may have one half
+            if (me < 4 * kHalves) copy(to + kTileM * 4 + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
           }
           arrive_after_copies(scales_full + slot);
         }
@@ -196,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-    const int consumer = group - 1, me = threadIdx.x % 128, my_row = consumer * kHalves * 64 + me / 32 * 16 + me % 32 / 4;  // in the tile
+    const int consumer = group - 1, me = threadIdx.x % 128, my_row = consumer * 64 + me / 32 * 16 + me % 32 / 4;  // in the tile
     uint8_t* const box = all_boxes + consumer * kBox;
     for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
       int row, column;
@@ -206,16 +205,15 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (block % 4 == 0) wait(scales_full + slot, slot_phase);
         wait(full + stage, phase);
         const float* const scales = scales_of(slot) + block % 4;
-        const uint64_t a = matrix(a_tile(stage) + consumer * kHalves * 64 * kDepth), b = matrix(b_tile(stage));
+        const uint64_t a = matrix(a_tile(stage) + consumer * 64 * kDepth), b = matrix(b_tile(stage));
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
           float part[64];
           begin_multiplying();
 #pragma unroll
-          for (int i = 0; i < kDepth / 32; ++i) multiply(part, a + half * 64 * kDepth / 16 + i * 2, b + i * 2, i > 0);  // units of 16 bytes
+          for (int i = 0; i < kDepth / 32; ++i) multiply(part, a + i * 2, b + half * 128 * kDepth / 16 + i * 2, i > 0);  // in 16 bytes
           commit();
-          const int at = my_row + half * 64;
-          const float scale[2] = {scales[at * 4] * scales[kTileM * 4], scales[(at + 8) * 4] * scales[kTileM * 4]};
+          const float of_b = scales[(kTileM + half) * 4], scale[2] = {scales[my_row * 4] * of_b, scales[(my_row + 8) * 4] * of_b};
           wait_for_products();
           if (half == kHalves - 1 && me == 0) arrive(empty + stage);  // for all four warps: their products are one
           promote(sum[half], part, scale);
@@ -234,7 +232,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         fill(box, sum[i / 2] + i % 2 * 32);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
         meet(group);
-        if (me == 0) store(&map_c, box, column * kTileN + i % 2 * 64, row * kTileM + consumer * kHalves * 64 + i / 2 * 64);
+        if (me == 0) store(&map_c, box, column * kTileN + i * 64, row * kTileM + consumer * 64);
       }
     }
     if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // the box is read before the block ends

@@ -1,19 +1,21 @@
-// Rung 9: the two consumers take strict turns.
+// Rung 9: the ring is unrolled.
 //
-// Changed     a consumer starts its four products, and then lets the other one start (a named barrier for each). So the
-//             products of the two never mix.
-// Why         in rung 8 nothing orders them. Where both start together, the tensor cores serve both, both wait for
-//             twice the time, and both promote while the tensor cores have nothing to do. In turns, one promotes for
-//             about 130 cycles while the other one multiplies for 256.
-// Prediction  1.05x rung 8.
+// Changed     the loop over k goes in rounds of four steps, one for each stage, and a slot of scales belongs to a round.
+//             So the address of a stage, its barrier, its descriptors and the place of its scales are constants in the
+//             machine code. All shared memory is one array at a known address. A consumer reads the scales of a step
+//             before its products. The last round of a tile may have empty stages; they are passed on.
+// Why         in rung 8 a step begins with some fifty instructions before its first product, most of them in a chain: the
+//             stage, its barrier, the slot, descriptors, places of scales. Meanwhile its group has no product on its way.
+//             Promotion already needs the time that the other group's products give.
+// Prediction  1.1x rung 8.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
-// Launch      one block of 384 threads per multiprocessor; tiles of 256 x 128, in bands.
-// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 226 KB of shared memory: four
-//             stages, two boxes, four slots of scales.
+// Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
+// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 212 KB of shared memory: four
+//             stages, two boxes, two slots of scales.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
-// Source      FlashAttention-3's turns of two warp groups (Shah et al., 2024). Needs sm_90a.
+// Source      stages that are constants, as in DeepGEMM (2025). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
@@ -25,12 +27,13 @@
 using bf16 = __nv_bfloat16;
 using e4m3 = __nv_fp8_e4m3;
 
-constexpr int kTileM = 256, kTileN = 128, kDepth = 128, kStages = 4, kBand = 8;
-constexpr int kConsumers = 2, kThreads = 128 * (1 + kConsumers), kHalves = kTileM / (64 * kConsumers);  // a consumer's, of 64 rows
+constexpr int kTileM = 128, kTileN = 256, kDepth = 128, kStages = 4, kBand = 16;
+constexpr int kConsumers = 2, kThreads = 128 * (1 + kConsumers), kHalves = kTileN / 128;  // a consumer's: 64 rows, 128 columns
 constexpr int kBytesA = kTileM * kDepth, kBytesB = kTileN * kDepth, kBox = 64 * 64 * sizeof(bf16);  // [B]
-constexpr int kSlots = 4, kSlot = (kTileM + 1) * 4;  // [4 B] scales of four steps: of A's rows, and of B
+constexpr int kSlots = 2, kSlot = (kTileM + kHalves) * kStages;  // [4 B] scales of a round: of A's rows, and of B's two halves
 constexpr int kFetchers = 64;  // threads that fetch them
-constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kBox + kSlots * kSlot * 4 + 1024;  // to begin at a multiple of 1024
+constexpr int kBoxesAt = kStages * (kBytesA + kBytesB), kScalesAt = kBoxesAt + kConsumers * kBox;  // in shared memory
+constexpr int kBarriersAt = kScalesAt + kSlots * kSlot * 4, kSharedBytes = kBarriersAt + 2 * (kStages + kSlots) * 8;
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -127,9 +130,6 @@ __device__ void fill(uint8_t* box, const float* sum) {
 }
 /// The threads of one warp group meet.
 __device__ void meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory"); }
-/// The two consumers take turns: each waits for its barrier, and signals that of the other.
-__device__ void wait_for_turn(int consumer) { asm volatile("bar.sync %0, 256;" ::"r"(4 + consumer) : "memory"); }
-__device__ void pass_turn_to(int consumer) { asm volatile("bar.arrive %0, 256;" ::"r"(4 + consumer) : "memory"); }
 
 /// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
 /// lower.
@@ -142,13 +142,12 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
 __global__ void __launch_bounds__(kThreads, 1)
     gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c,
          const float* __restrict__ sfa, const float* __restrict__ sfb, int m, int k, int n) {
-  extern __shared__ uint8_t shared[];
-  __shared__ uint64_t full[kStages], empty[kStages], scales_full[kSlots], scales_empty[kSlots];
-  uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
-  uint8_t* const all_boxes = stages + kStages * (kBytesA + kBytesB);
-  const auto a_tile = [&](int stage) { return stages + stage * (kBytesA + kBytesB); };
+  extern __shared__ __align__(1024) uint8_t shared[];  // there is no other: its address is a constant
+  uint64_t *const full = reinterpret_cast<uint64_t*>(shared + kBarriersAt), *const empty = full + kStages;
+  uint64_t *const scales_full = empty + kStages, *const scales_empty = scales_full + kSlots;
+  const auto a_tile = [&](int stage) { return shared + stage * (kBytesA + kBytesB); };
   const auto b_tile = [&](int stage) { return a_tile(stage) + kBytesA; };
-  const auto scales_of = [&](int slot) { return reinterpret_cast<float*>(all_boxes + kConsumers * kBox) + slot * kSlot; };
+  const auto scales_of = [&](int slot) { return reinterpret_cast<float*>(shared + kScalesAt) + slot * kSlot; };
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) init(full + i, 1), init(empty + i, kConsumers);
     for (int i = 0; i < kSlots; ++i) init(scales_full + i, kFetchers), init(scales_empty + i, kConsumers * 4);
@@ -156,10 +155,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int rows = (m + kTileM - 1) / kTileM, columns = (n + kTileN - 1) / kTileN, blocks = (k + kDepth - 1) / kDepth;
+  const int rows = (m + kTileM - 1) / kTileM, columns = (n + kTileN - 1) / kTileN;
+  const int blocks = (k + kDepth - 1) / kDepth, rounds = (blocks + kStages - 1) / kStages;
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // the compiler sees that a warp's lanes agree
-  int stage = 0, phase = 0, slot = 0, slot_phase = 0;
-  const auto advance = [&] { if (++stage == kStages) stage = 0, phase ^= 1; };
+  int phase = 0, slot = 0, slot_phase = 0;
   const auto next_slot = [&] { if (++slot == kSlots) slot = 0, slot_phase ^= 1; };
   if (group == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
@@ -167,27 +166,35 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
         int row, column;
         place_of(tile, rows, columns, row, column);
-        for (int block = 0; block < blocks; ++block, advance()) {
-          wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
-          arrive_and_expect(full + stage, kBytesA + kBytesB);
-          load(a_tile(stage), &map_a, block * kDepth, row * kTileM, full + stage);
-          load(b_tile(stage), &map_b, block * kDepth, column * kTileN, full + stage);
-        }
+        for (int round = 0; round < rounds; ++round, phase ^= 1)
+#pragma unroll
+          for (int stage = 0; stage < kStages; ++stage) {
+            const int block = round * kStages + stage;
+            wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
+            if (block < blocks) {
+              arrive_and_expect(full + stage, kBytesA + kBytesB);
+              load(a_tile(stage), &map_a, block * kDepth, row * kTileM, full + stage);
+              load(b_tile(stage), &map_b, block * kDepth, column * kTileN, full + stage);
+            } else {
+              arrive(full + stage);  // the last round of a tile may have fewer steps: its last stages stay empty
+            }
+          }
       }
     } else if (threadIdx.x >= 32 && threadIdx.x < 32 + kFetchers) {  // two more warps, for scales
       const int me = threadIdx.x - 32;
       for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
         int row, column;
         place_of(tile, rows, columns, row, column);
-        for (int block = 0; block < blocks; block += 4, next_slot()) {
+        for (int round = 0; round < rounds; ++round, next_slot()) {
           wait(scales_empty + slot, slot_phase ^ 1);
           float* const to = scales_of(slot);
-          const int step = block + me % 4;  // four lanes: four steps of a row
+          const int step = round * kStages + me % kStages;  // four lanes: four steps of a row
           if (step < blocks) {
 #pragma unroll 4
-            for (int i = me / 4; i < kTileM; i += kFetchers / 4)  // beyond the last row: the last one's
-              copy(to + i * 4 + me % 4, sfa + static_cast<int64_t>(min(row * kTileM + i, m - 1)) * blocks + step);
-            if (me < 4) copy(to + kTileM * 4 + me, sfb + static_cast<int64_t>(column) * blocks + step);
+            for (int i = me / kStages; i < kTileM; i += kFetchers / kStages)  // beyond the last row: the last one's
+              copy(to + i * kStages + me % kStages, sfa + static_cast<int64_t>(min(row * kTileM + i, m - 1)) * blocks + step);
+            const int b_row = min(column * kHalves + me / kStages, (n - 1) / 128);  // of sfb; the last tile may have one half
+            if (me < kStages * kHalves) copy(to + kTileM * kStages + me, sfb + static_cast<int64_t>(b_row) * blocks + step);
           }
           arrive_after_copies(scales_full + slot);
         }
@@ -195,40 +202,51 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-    const int consumer = group - 1, me = threadIdx.x % 128, my_row = consumer * kHalves * 64 + me / 32 * 16 + me % 32 / 4;  // in the tile
-    uint8_t* const box = all_boxes + consumer * kBox;
-    const int mine = (rows * columns - blockIdx.x + gridDim.x - 1) / gridDim.x;  // tiles
-    int turns = mine * blocks * kHalves;
-    if (consumer == 1) pass_turn_to(0);  // the first consumer begins
+    const int consumer = group - 1, me = threadIdx.x % 128, my_row = consumer * 64 + me / 32 * 16 + me % 32 / 4;  // in the tile
+    const uint64_t my_a = matrix(a_tile(0) + consumer * 64 * kDepth), all_b = matrix(b_tile(0));
+    uint8_t* const box = shared + kBoxesAt + consumer * kBox;
     for (int tile = blockIdx.x; tile < rows * columns; tile += gridDim.x) {
       int row, column;
       place_of(tile, rows, columns, row, column);
       float sum[kHalves][64] = {};
-      for (int block = 0; block < blocks; ++block, advance()) {
-        if (block % 4 == 0) wait(scales_full + slot, slot_phase);
-        wait(full + stage, phase);
-        const float* const scales = scales_of(slot) + block % 4;
-        const uint64_t a = matrix(a_tile(stage) + consumer * kHalves * 64 * kDepth), b = matrix(b_tile(stage));
+      for (int round = 0; round < rounds; ++round, phase ^= 1, next_slot()) {
+        wait(scales_full + slot, slot_phase);
+        const float *const of_a = scales_of(slot) + my_row * kStages, *const of_b = scales_of(slot) + kTileM * kStages;
+        const auto step = [&](int stage) {
+          float scale[kHalves][2], part[64];
+          for (int half = 0; half < kHalves; ++half)
+            for (int i = 0; i < 2; ++i) scale[half][i] = of_a[i * 8 * kStages + stage] * of_b[half * kStages + stage];
+          wait(full + stage, phase);
 #pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-          float part[64];
-          wait_for_turn(consumer);
-          begin_multiplying();
+          for (int half = 0; half < kHalves; ++half) {
+            begin_multiplying();
 #pragma unroll
-          for (int i = 0; i < kDepth / 32; ++i) multiply(part, a + half * 64 * kDepth / 16 + i * 2, b + i * 2, i > 0);  // units of 16 bytes
-          commit();
-          if (--turns > 0 || consumer == 0) pass_turn_to(1 - consumer);  // the second consumer has the last turn
-          const int at = my_row + half * 64;
-          const float scale[2] = {scales[at * 4] * scales[kTileM * 4], scales[(at + 8) * 4] * scales[kTileM * 4]};
-          wait_for_products();
-          if (half == kHalves - 1 && me == 0) arrive(empty + stage);  // for all four warps: their products are one
-          promote(sum[half], part, scale);
+            for (int i = 0; i < kDepth / 32; ++i) {  // in units of 16 bytes
+              const int at = stage * (kBytesA + kBytesB) / 16 + i * 2;
+              multiply(part, my_a + at, all_b + at + half * 128 * kDepth / 16, i > 0);
+            }
+            commit();
+            wait_for_products();
+            if (half == kHalves - 1 && me == 0) arrive(empty + stage);  // for all four warps: their products are one
+            promote(sum[half], part, scale[half]);
+          }
+        };
+        const int here = blocks - round * kStages;
+        if (here >= kStages) {
+#pragma unroll
+          for (int stage = 0; stage < kStages; ++stage) step(stage);
+        } else {
+#pragma unroll
+          for (int stage = 0; stage < kStages; ++stage)
+            if (stage < here) {
+              step(stage);
+            } else if (me == 0) {  // alone: where no products hold the four warps together, one could miss a phase
+              wait(full + stage, phase);
+              arrive(empty + stage);
+            }
         }
-        if (block % 4 == 3 || block == blocks - 1) {
-          __syncwarp();
-          if (me % 32 == 0) arrive(scales_empty + slot);
-          next_slot();
-        }
+        __syncwarp();
+        if (me % 32 == 0) arrive(scales_empty + slot);
       }
 
 #pragma unroll
@@ -238,7 +256,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         fill(box, sum[i / 2] + i % 2 * 32);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
         meet(group);
-        if (me == 0) store(&map_c, box, column * kTileN + i % 2 * 64, row * kTileM + consumer * kHalves * 64 + i / 2 * 64);
+        if (me == 0) store(&map_c, box, column * kTileN + i * 64, row * kTileM + consumer * 64);
       }
     }
     if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // the box is read before the block ends
