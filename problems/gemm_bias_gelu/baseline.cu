@@ -75,8 +75,8 @@ cublasLtHandle_t handle() {
   return created;
 }
 
-/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A is
-/// our B and the other way around, and the bias runs along its rows.
+/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A
+/// is our B and the other way around, and the bias runs along its rows.
 struct Plan {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -99,7 +99,8 @@ struct Plan {
     prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
     int count = 0;
     found = cublasLtMatmulAlgoGetHeuristic(handle(), operation, first, second, result, result, preference, 1,
-                                           &choice, &count) == CUBLAS_STATUS_SUCCESS && count > 0;
+                                           &choice, &count) == CUBLAS_STATUS_SUCCESS &&
+            count > 0;
     cublasLtMatmulPreferenceDestroy(preference);
   }
   ~Plan() {
@@ -116,7 +117,8 @@ struct Plan {
           "cublasLtMatmulDescSetAttribute");
   }
   template <class T>
-  void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+  void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+              T value) {
     check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
           "cublasLtMatmulPreferenceSetAttribute");
   }
@@ -139,8 +141,8 @@ extern "C" void launch(const __nv_bfloat16* a /*[m,k]*/, const __nv_bfloat16* b 
   const Plan plan(bias, m, k, n);
   if (!plan.found) return launch_tiled(a, b, bias, c, m, k, n, stream);
   const float one = 1, zero = 0;
-  check(cublasLtMatmul(handle(), plan.operation, &one, b, plan.first, a, plan.second, &zero, c, plan.result, c,
-                       plan.result, &plan.choice.algo, workspace, kWorkspace, stream),
+  check(cublasLtMatmul(handle(), plan.operation, &one, b, plan.first, a, plan.second, &zero, c, plan.result,
+                       c, plan.result, &plan.choice.algo, workspace, kWorkspace, stream),
         "cublasLtMatmul");
 }
 

@@ -31,14 +31,16 @@ __device__ unsigned gated(unsigned gate, unsigned up) {
 
 /// Eight results a thread; n is a multiple of eight.
 __global__ void __launch_bounds__(kThreads)
-    swiglu(const uint4* __restrict__ gates, const uint4* __restrict__ ups, uint4* __restrict__ h, int64_t vectors) {
+    swiglu(const uint4* __restrict__ gates, const uint4* __restrict__ ups, uint4* __restrict__ h,
+           int64_t vectors) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= vectors) return;
   const uint4 gate = gates[i], up = ups[i];
   h[i] = make_uint4(gated(gate.x, up.x), gated(gate.y, up.y), gated(gate.z, up.z), gated(gate.w, up.w));
 }
 
-void activate(const void* gates, const void* ups, __nv_bfloat16* h, int64_t m, int64_t n, cudaStream_t stream) {
+void activate(const void* gates, const void* ups, __nv_bfloat16* h, int64_t m, int64_t n,
+              cudaStream_t stream) {
   const int64_t vectors = m * n / 8;
   swiglu<<<static_cast<unsigned>((vectors + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       static_cast<const uint4*>(gates), static_cast<const uint4*>(ups), reinterpret_cast<uint4*>(h), vectors);
@@ -73,8 +75,8 @@ cublasLtHandle_t handle() {
   return created;
 }
 
-/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A is
-/// our B and the other way around.
+/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A
+/// is our B and the other way around.
 struct Plan {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -92,8 +94,8 @@ struct Plan {
     prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
     prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
     int count = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(handle(), operation, first, second, result, result, preference, 1, &choice,
-                                         &count),
+    check(cublasLtMatmulAlgoGetHeuristic(handle(), operation, first, second, result, result, preference, 1,
+                                         &choice, &count),
           "cublasLtMatmulAlgoGetHeuristic");
     cublasLtMatmulPreferenceDestroy(preference);
     if (count == 0) throw std::runtime_error("cuBLASLt names no algorithm");
@@ -107,7 +109,8 @@ struct Plan {
 
  private:
   template <class T>
-  void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+  void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+              T value) {
     check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
           "cublasLtMatmulPreferenceSetAttribute");
   }
@@ -116,13 +119,15 @@ struct Plan {
 }  // namespace
 
 extern "C" const char* baseline_label() {
-  static const std::string label = "native: two cuBLASLt " + std::to_string(cublasLtGetVersion() / 10000) + "." +
-                                   std::to_string(cublasLtGetVersion() / 100 % 100) +
+  static const std::string label = "native: two cuBLASLt " + std::to_string(cublasLtGetVersion() / 10000) +
+                                   "." + std::to_string(cublasLtGetVersion() / 100 % 100) +
                                    " GEMMs, bf16, then a SwiGLU kernel";
   return label.c_str();
 }
 
-extern "C" size_t workspace_bytes(int64_t m, int64_t /*k*/, int64_t n) { return 2 * product_bytes(m, n) + kWorkspace; }
+extern "C" size_t workspace_bytes(int64_t m, int64_t /*k*/, int64_t n) {
+  return 2 * product_bytes(m, n) + kWorkspace;
+}
 
 extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const __nv_bfloat16* wg /*[k,n]*/,
                        const __nv_bfloat16* wu /*[k,n]*/, __nv_bfloat16* h /*[m,n]*/, int64_t m, int64_t k,
@@ -132,9 +137,10 @@ extern "C" void launch(const __nv_bfloat16* x /*[m,k]*/, const __nv_bfloat16* wg
   const Plan plan(m, k, n);
   const float one = 1, zero = 0;
   const auto multiply = [&](const __nv_bfloat16* w, void* to) {
-    check(cublasLtMatmul(handle(), plan.operation, &one, w, plan.first, x, plan.second, &zero, to, plan.result, to,
-                         plan.result, &plan.choice.algo, ups + product_bytes(m, n), kWorkspace, stream),
-          "cublasLtMatmul");
+    check(
+        cublasLtMatmul(handle(), plan.operation, &one, w, plan.first, x, plan.second, &zero, to, plan.result,
+                       to, plan.result, &plan.choice.algo, ups + product_bytes(m, n), kWorkspace, stream),
+        "cublasLtMatmul");
   };
   multiply(wg, gates);
   multiply(wu, ups);

@@ -53,8 +53,9 @@ std::int64_t strip_width(const std::int64_t* indices, std::int64_t available, st
 
 }  // namespace
 
-/// Scale: how far roundings of the operands move gate and up, and these the result. And a tenth of |g u|, since
-/// the sigmoid that it is multiplied with may be approximate, and is zero in fp32 where exp(-g) is infinite.
+/// Scale: how far roundings of the operands move gate and up, and these the result. And a tenth of |g u|,
+/// since the sigmoid that it is multiplied with may be approximate, and is zero in fp32 where exp(-g) is
+/// infinite.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const auto* x = static_cast<const std::uint16_t*>(c->parameters[kX].data);
