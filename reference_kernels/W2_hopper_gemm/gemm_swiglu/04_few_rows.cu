@@ -1,23 +1,20 @@
-// Rung 3: one consumer multiplies while the other one applies SwiGLU.
+// Rung 4: up to 128 rows: no clusters.
 //
-// Changed     the second consumer waits, once, until the first one has issued three steps of k. From then
-//             on they come to the end of a tile at different times.
-// Why         in rung 2 both consumers finish a tile together, and the tensor cores rest until SwiGLU and
-//             the stores into shared memory are done. One group of four warps alone can keep all tensor
-//             cores busy.
-// Prediction  1.02x: an epilogue takes about 2500 of 68000 clocks, and three steps of one consumer, 512
-//             clocks each, hide most of it.
+// Changed     the kernel is a template of the number of blocks in a cluster. With at most 128 rows it is
+//             one.
+// Why         with 16 rows, the second block of a cluster multiplies zeros. 112 tiles of weights are 1.7
+//             waves of 66 clusters, but one wave of 132 blocks.
+// Prediction  1.1x at 16 rows: 235 MB of weights at 3 TB/s are 78 us. At 4096 rows nothing.
 //
 // Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
-// Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of
-//             them above each other, in bands.
-// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory:
-//             four stages, four boxes. No workspace.
+// Launch      one block of 384 threads per multiprocessor, in clusters of two if m > 128; tiles of 128 x
+//             256, two of them above each other, in bands.
+// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 224 KB of shared memory:
+//             four stages, two boxes a warp. No workspace.
 // Cost        4 m n k + 6 m n FLOPs. Bytes: 2 m n written, once.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m
 //             anything, boxes are filled up with zeros.
-// Source      the idea of the ping-pong kernels of CUTLASS 3 (NVIDIA, 2022), here with a common tile of
-//             B. Needs sm_90a.
+// Source      tables of tiles as in rung 9 of gemm_bf16. Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -29,14 +26,13 @@ using bf16 = __nv_bfloat16;
 
 constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kConsumers = 2;
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kColumns = kTileN / 2;    // of H: half of a tile are gates, half ups
-constexpr int kCluster = 2, kBand = 8;  // blocks, and pairs of tile rows
-constexpr int kLead = 3;                // steps that one consumer is ahead of the other one
-constexpr int kOutBoxes = 2;            // a consumer's, on their way to H
+constexpr int kColumns = kTileN / 2;  // of H: half of a tile are gates, half ups
+constexpr int kBand = 8;              // rows of clusters
+constexpr int kOutBoxes = 2;          // a warp's, on their way to H
 constexpr int kBox = 64 * 64 * sizeof(bf16), kBytesA = kTileM / 64 * kBox,
               kBytesB = kTileN / 64 * kBox;  // [B]
-constexpr int kSharedBytes =
-    kStages * (kBytesA + kBytesB) + kConsumers * kOutBoxes * kBox + 1024;  // to begin at a multiple of 1024
+constexpr int kOutBox = 16 * 64 * sizeof(bf16);
+constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 4 * kConsumers * kOutBoxes * kOutBox;
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -84,19 +80,24 @@ __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
 }
-/// The same for both blocks of the cluster at once: each gets it at the same place, and its own barrier is
+/// The same for all blocks of the cluster at once: each gets it at the same place, and its own barrier is
 /// signalled.
-__device__ void load_for_both(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(address(to)),
-      "l"(map), "r"(address(barrier)), "r"(column), "r"(row), "h"(static_cast<uint16_t>(3))
-      : "memory");
+template <int kCluster>
+__device__ void load_for_all(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+  if constexpr (kCluster == 1)
+    load(to, map, column, row, barrier);
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(address(to)),
+        "l"(map), "r"(address(barrier)), "r"(column), "r"(row),
+        "h"(static_cast<uint16_t>((1 << kCluster) - 1))
+        : "memory");
 }
 /// In the other direction; what lies outside of the matrix is not stored.
-__device__ void store(const CUtensorMap* map, const void* from, int column, int row) {
+__device__ void store(const CUtensorMap* map, uint32_t from, int column, int row) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
-               "r"(address(from)), "r"(column), "r"(row)
+               "r"(from), "r"(column), "r"(row)
                : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -155,34 +156,51 @@ __device__ float gated(float gate, float up) {
   return gate * up * sigmoid;
 }
 
-/// Combines 64 x 64 gates and ups of a warp group and writes the results into a box: 16-byte piece p of row r
-/// lies at p ^ (r % 8), as TMA expects it.
-__device__ void fill(uint8_t* box, const float* gate, const float* up) {
-  const int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int piece = 0; piece < 8; ++piece)
-#pragma unroll
-    for (int half = 0; half < 2;
-         ++half) {  // a lane holds pairs: in row lane / 4 of its warp's 16, and 8 below
-      const int row = threadIdx.x / 32 % 4 * 16 + half * 8 + lane / 4, i = piece * 4 + half * 2;
-      *reinterpret_cast<__nv_bfloat162*>(box + row * 128 + (piece ^ row % 8) * 16 + lane % 4 * 4) =
-          __floats2bfloat162_rn(gated(gate[i], up[i]), gated(gate[i + 1], up[i + 1]));
-    }
+__device__ uint32_t pack(float x, float y) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
+  return reinterpret_cast<const uint32_t&>(pair);
 }
-/// The threads of one warp group meet.
-__device__ void meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory"); }
+/// Four matrices of 8 x 8 results, one register each, into a box of 16 x 64: rows 0 to 7 and 8 to 15 of
+/// 16-byte piece `piece`, and of the next one. Piece p of row r lies at p ^ (r % 8), as TMA expects it.
+/// `place` is where the row of a lane has its piece 0: see place_in().
+__device__ void write(uint32_t place, int piece, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place ^ piece * 16),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+/// A lane names the row lane % 16 of a box, and of two neighbouring pieces that of its half of the warp.
+__device__ uint32_t place_in(uint32_t box) {
+  const int lane = threadIdx.x % 32;
+  return box + lane % 16 * 128 + (lane % 8 ^ lane / 16) * 16;
+}
+
+/// Combines 16 x 64 gates and ups of a warp and writes the results into a box.
+__device__ void fill(uint32_t box, const float* gate, const float* up) {
+  const uint32_t place = place_in(box);
+#pragma unroll
+  for (int piece = 0; piece < 8; piece += 2) {
+    uint32_t result[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int at = piece * 4 + i * 2;
+      result[i] = pack(gated(gate[at], up[at]), gated(gate[at + 1], up[at + 1]));
+    }
+    write(place, piece, result[0], result[1], result[2], result[3]);
+  }
+}
 /// All threads of both blocks meet.
 __device__ void meet_cluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
+/// kCluster: one block, or two above each other, which share the tile of B.
+template <int kCluster>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     gemm_swiglu(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_g,
                 const __grid_constant__ CUtensorMap map_u, const __grid_constant__ CUtensorMap map_c, int m,
                 int k, int n) {
-  extern __shared__ uint8_t shared[];
+  extern __shared__ __align__(1024) uint8_t stages[];
   __shared__ uint64_t full[kStages], empty[kStages];
-  uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
   const auto a_tile = [&](int stage) { return stages + stage * (kBytesA + kBytesB); };  // 64 rows after 64
   const auto b_tile = [&](int stage) { return a_tile(stage) + kBytesA; };               // 64 columns after 64
   if (threadIdx.x == 0) {
@@ -212,24 +230,21 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
           load(a_tile(stage), &map_a, depth, (row * kCluster + rank) * kTileM, full + stage);
           for (int j = rank; j < kColumns / 64; j += kCluster) {  // gates, and behind them ups
             const int at = column * kColumns + j * 64;
-            load_for_both(b_tile(stage) + j * kBox, &map_g, at, depth, full + stage);
-            load_for_both(b_tile(stage) + (kColumns / 64 + j) * kBox, &map_u, at, depth, full + stage);
+            load_for_all<kCluster>(b_tile(stage) + j * kBox, &map_g, at, depth, full + stage);
+            load_for_all<kCluster>(b_tile(stage) + (kColumns / 64 + j) * kBox, &map_u, at, depth,
+                                   full + stage);
           }
         }
       }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int consumer = group - 1, me = threadIdx.x % 128;
-    uint8_t* const boxes = stages + kStages * (kBytesA + kBytesB) + consumer * kOutBoxes * kBox;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 - 4;  // of the consumers
+    const uint32_t boxes = address(stages + kStages * (kBytesA + kBytesB)) + warp * kOutBoxes * kOutBox;
     float d[128];
-    bool in_step = true;  // until one consumer is kLead steps ahead
     for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
       int row, column, before = 0;  // before: the stage of the last step
       place_of(tile, rows, columns, row, column);
-      if (in_step && consumer == 1) {
-        asm volatile("bar.sync 3, 256;" ::: "memory");
-        in_step = false;
-      }
       for (int depth = 0; depth < k; depth += kDepth, advance()) {
         wait(full + stage, phase);
         begin_multiplying();
@@ -238,10 +253,6 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
           multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024),
                    matrix(b_tile(stage) + i * 2048, kBox, 1024), depth + i > 0);
         commit();
-        if (in_step && (depth == (kLead - 1) * kDepth || depth + kDepth >= k)) {
-          asm volatile("bar.arrive 3, 256;" ::: "memory");
-          in_step = false;
-        }
         wait_for_products<1>();  // those of the step before
         if (depth > 0 && me < kCluster)
           arrive_at(empty + before, me);  // for four warps: their products are one
@@ -252,19 +263,19 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 
 #pragma unroll
       for (int j = 0; j < kColumns / 64; ++j) {
-        uint8_t* const box = boxes + j % kOutBoxes * kBox;
-        if (me == 0)  // its last results have left
+        const uint32_t box = boxes + j % kOutBoxes * kOutBox;
+        if (lane == 0)  // its last results have left
           asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1) : "memory");
-        meet(group);
+        __syncwarp();
         fill(box, d + j * 32, d + kColumns / 2 + j * 32);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
-        meet(group);
-        if (me == 0)
-          store(&map_c, box, column * kColumns + j * 64, (row * kCluster + rank) * kTileM + consumer * 64);
+        __syncwarp();
+        if (lane == 0)
+          store(&map_c, box, column * kColumns + j * 64, (row * kCluster + rank) * kTileM + warp * 16);
       }
     }
     // No thread leaves before its results have.
-    if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (lane == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
   meet_cluster();  // no block leaves while the other may still write to it, or arrive at its barriers
 }
@@ -290,16 +301,22 @@ CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_ro
   return map;
 }
 
-extern "C" void launch(const bf16* x /*[m,k]*/, const bf16* wg /*[k,n]*/, const bf16* wu /*[k,n]*/,
-                       bf16* h /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
-                       cudaStream_t stream) {
+template <int kCluster>
+void run(const bf16* x, const bf16* wg, const bf16* wu, bf16* h, int64_t m, int64_t k, int64_t n,
+         cudaStream_t stream) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   const int64_t tiles = (m + kCluster * kTileM - 1) / (kCluster * kTileM) * ((n + kColumns - 1) / kColumns);
   const int64_t fit = multiprocessors / kCluster, blocks = (tiles < fit ? tiles : fit) * kCluster;
-  cudaFuncSetAttribute(gemm_swiglu, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  gemm_swiglu<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(
-      map_of(x, m, k, kTileM), map_of(wg, k, n, kDepth), map_of(wu, k, n, kDepth), map_of(h, m, n, 64),
+  cudaFuncSetAttribute(gemm_swiglu<kCluster>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  gemm_swiglu<kCluster><<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(
+      map_of(x, m, k, kTileM), map_of(wg, k, n, kDepth), map_of(wu, k, n, kDepth), map_of(h, m, n, 16),
       static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
+}
+
+extern "C" void launch(const bf16* x /*[m,k]*/, const bf16* wg /*[k,n]*/, const bf16* wu /*[k,n]*/,
+                       bf16* h /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
+                       cudaStream_t stream) {
+  m <= kTileM ? run<1>(x, wg, wu, h, m, k, n, stream) : run<2>(x, wg, wu, h, m, k, n, stream);
 }

@@ -1,23 +1,22 @@
-// Rung 4: the tiles of the last wave are split along k.
+// Rung 4: fewer instructions for each result.
 //
-// Changed     whole waves as before. The steps of the remaining tiles are cut into equal parts, one for
-//             each cluster: it begins with the head of a tile, whose sums go through the workspace, and
-//             ends with the tail of the one before, to which it adds what others have computed.
-// Why         1792 tiles of a cluster on 66 clusters are 27.2 waves and take as long as 28. Whoever
-//             finishes a tile waits for nothing: heads are the first that anybody does.
-// Prediction  1.03x from the waves, less 2 us for the words that are set to zero and 5 us for the parts:
-//             1.025x.
+// Changed     half of the bias is added to half of the sum in one instruction, and GELU is written in
+//             terms of that half. The bias lies in shared memory as fp32. Results go into the boxes with
+//             stmatrix, four registers an instruction. Each warp has boxes of its own and stores them
+//             itself. The consumers are in step again.
+// Why         hiding the epilogue brought nothing, so what counts is how much of it there is: rung 2 has
+//             9 to 10 instructions for each result, of which GELU itself needs six.
+// Prediction  1.01x: 7 instructions instead of 9.5, of an epilogue that costs 23 us.
 //
-// Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
+// Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of
-//             them above each other, in bands; before it a memset.
-// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory:
-//             four stages, four boxes. 17 MB of workspace.
-// Cost        4 m n k + 6 m n FLOPs. Bytes: 2 m n written, and up to 256 KB for each cluster written and
-//             read.
+//             them above each other, in bands.
+// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 227 KB of shared memory:
+//             four stages, two boxes a warp, 2 KB of bias.
+// Cost        2 m n k + 9 m n FLOPs. Bytes: 2 m n written, once.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m
 //             anything, boxes are filled up with zeros.
-// Source      Stream-K (Osama et al., 2023), in its hybrid form. Needs sm_90a.
+// Source      stmatrix: PTX ISA 7.8 (NVIDIA, 2022). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -29,15 +28,12 @@ using bf16 = __nv_bfloat16;
 
 constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kConsumers = 2;
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kColumns = kTileN / 2;    // of H: half of a tile are gates, half ups
 constexpr int kCluster = 2, kBand = 8;  // blocks, and pairs of tile rows
-constexpr int kLead = 3;                // steps that one consumer is ahead of the other one
-constexpr int kOutBoxes = 2;            // a consumer's, on their way to H
+constexpr int kOutBoxes = 2;            // a warp's, on their way to C
 constexpr int kBox = 64 * 64 * sizeof(bf16), kBytesA = kTileM / 64 * kBox,
               kBytesB = kTileN / 64 * kBox;  // [B]
-constexpr int kSharedBytes =
-    kStages * (kBytesA + kBytesB) + kConsumers * kOutBoxes * kBox + 1024;  // to begin at a multiple of 1024
-constexpr int kPart = 64 * 256 / 4;                                        // float4: the sums of a consumer
+constexpr int kOutBox = 16 * 64 * sizeof(bf16);
+constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 4 * kConsumers * kOutBoxes * kOutBox;
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -95,9 +91,9 @@ __device__ void load_for_both(void* to, const CUtensorMap* map, int column, int 
       : "memory");
 }
 /// In the other direction; what lies outside of the matrix is not stored.
-__device__ void store(const CUtensorMap* map, const void* from, int column, int row) {
+__device__ void store(const CUtensorMap* map, uint32_t from, int column, int row) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
-               "r"(address(from)), "r"(column), "r"(row)
+               "r"(from), "r"(column), "r"(row)
                : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -148,35 +144,46 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-/// A word in global memory that says: what I wrote before is there.
-__device__ void say(int* word) { asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(word) : "memory"); }
-__device__ bool said(const int* word) {
-  int value;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-  return value != 0;
+/// The tanh form, of half the argument, with the one instruction that the hardware has for tanh.
+__device__ float gelu_of_half(float half) {
+  const float inner = half * fmaf(half * half, 0.79788456f * 0.044715f * 8, 0.79788456f * 2);
+  float t;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(inner));
+  return fmaf(half, t, half);
 }
 
-/// Where the exponential is infinite, its reciprocal is zero.
-__device__ float gated(float gate, float up) {
-  float power, sigmoid;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(gate * -1.44269504f));
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(sigmoid) : "f"(1 + power));
-  return gate * up * sigmoid;
+__device__ uint32_t pack(float x, float y) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
+  return reinterpret_cast<const uint32_t&>(pair);
 }
-
-/// Combines 64 x 64 gates and ups of a warp group and writes the results into a box: 16-byte piece p of row r
-/// lies at p ^ (r % 8), as TMA expects it.
-__device__ void fill(uint8_t* box, const float* gate, const float* up) {
+/// Four matrices of 8 x 8 results, one register each, into a box of 16 x 64: rows 0 to 7 and 8 to 15 of
+/// 16-byte piece `piece`, and of the next one. Piece p of row r lies at p ^ (r % 8), as TMA expects it.
+/// `place` is where the row of a lane has its piece 0: see place_in().
+__device__ void write(uint32_t place, int piece, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place ^ piece * 16),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+/// A lane names the row lane % 16 of a box, and of two neighbouring pieces that of its half of the warp.
+__device__ uint32_t place_in(uint32_t box) {
   const int lane = threadIdx.x % 32;
+  return box + lane % 16 * 128 + (lane % 8 ^ lane / 16) * 16;
+}
+
+/// Adds the bias to 16 x 64 sums of a warp, applies GELU, and writes them into a box. `halves`: of the bias.
+__device__ void fill(uint32_t box, const float* d, const float2* halves) {
+  const uint32_t place = place_in(box);
 #pragma unroll
-  for (int piece = 0; piece < 8; ++piece)
+  for (int piece = 0; piece < 8; piece += 2) {
+    uint32_t result[4];
 #pragma unroll
-    for (int half = 0; half < 2;
-         ++half) {  // a lane holds pairs: in row lane / 4 of its warp's 16, and 8 below
-      const int row = threadIdx.x / 32 % 4 * 16 + half * 8 + lane / 4, i = piece * 4 + half * 2;
-      *reinterpret_cast<__nv_bfloat162*>(box + row * 128 + (piece ^ row % 8) * 16 + lane % 4 * 4) =
-          __floats2bfloat162_rn(gated(gate[i], up[i]), gated(gate[i + 1], up[i + 1]));
+    for (int i = 0; i < 4; ++i) {
+      const float2 half = halves[(piece + i / 2) * 4 + threadIdx.x % 4];
+      const float* const pair = d + piece * 4 + i * 2;
+      result[i] = pack(gelu_of_half(fmaf(pair[0], 0.5f, half.x)), gelu_of_half(fmaf(pair[1], 0.5f, half.y)));
     }
+    write(place, piece, result[0], result[1], result[2], result[3]);
+  }
 }
 /// The threads of one warp group meet.
 __device__ void meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory"); }
@@ -186,12 +193,11 @@ __device__ void meet_cluster() {
 }
 
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
-    gemm_swiglu(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_g,
-                const __grid_constant__ CUtensorMap map_u, const __grid_constant__ CUtensorMap map_c, int m,
-                int k, int n, float4* parts, int* written) {
-  extern __shared__ uint8_t shared[];
+    gemm_gelu(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+              const __grid_constant__ CUtensorMap map_c, const bf16* __restrict__ bias, int m, int k, int n) {
+  extern __shared__ __align__(1024) uint8_t stages[];
   __shared__ uint64_t full[kStages], empty[kStages];
-  uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
+  __shared__ float2 halves[kConsumers][kTileN / 2];                                     // of the bias
   const auto a_tile = [&](int stage) { return stages + stage * (kBytesA + kBytesB); };  // 64 rows after 64
   const auto b_tile = [&](int stage) { return a_tile(stage) + kBytesA; };               // 64 columns after 64
   if (threadIdx.x == 0) {
@@ -203,25 +209,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 
   const int rank = blockIdx.x % kCluster;  // in the cluster
   const int rows = (m + kCluster * kTileM - 1) / (kCluster * kTileM);
-  const int columns = (n + kColumns - 1) / kColumns;  // tiles of the cluster
-  const int steps = (k + kDepth - 1) / kDepth;
-  const int clusters = gridDim.x / kCluster, cluster = blockIdx.x / kCluster;
-  const int waves = rows * columns / clusters,
-            rest = rows * columns % clusters;  // whole waves; tiles that remain
-  // The steps of the remaining tiles, one tile after another, are cut into equal parts; this is where one
-  // begins.
-  const auto cut = [&](int i) { return static_cast<int>(static_cast<int64_t>(rest) * steps * i / clusters); };
-  // What this cluster does: first the steps of its part that lie in a tile which the next cluster finishes,
-  // then whole tiles, last the end of a tile. False: there is no such item.
-  const auto work = [&](int item, int& tile, int& begin, int& end) {
-    tile = cluster + (item - 1) * clusters, begin = 0, end = steps;
-    if (item > 0 && item <= waves) return true;
-    const int first = cut(cluster), last = cut(cluster + 1), border = last / steps * steps;
-    const int from = item == 0 && border > first ? border : first, to = item == 0 ? last : border;
-    if (from >= to) return false;
-    tile = waves * clusters + from / steps, begin = from % steps, end = begin + to - from;
-    return true;
-  };
+  const int columns = (n + kTileN - 1) / kTileN;  // tiles of the cluster
   int stage = 0, phase = 0;
   const auto advance = [&] {
     if (++stage == kStages) stage = 0, phase ^= 1;
@@ -230,97 +218,64 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   if (group == 0) {  // the producer
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (int item = 0; item <= waves + 1; ++item) {
-        int tile, begin, end, row, column;
-        if (!work(item, tile, begin, end)) continue;
+      for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
+        int row, column;
         place_of(tile, rows, columns, row, column);
-        for (int step = begin; step < end; ++step, advance()) {
+        for (int depth = 0; depth < k; depth += kDepth, advance()) {
           wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
           arrive_and_expect(full + stage, kBytesA + kBytesB);
-          load(a_tile(stage), &map_a, step * kDepth, (row * kCluster + rank) * kTileM, full + stage);
-          for (int j = rank; j < kColumns / 64; j += kCluster) {  // gates, and behind them ups
-            const int at = column * kColumns + j * 64;
-            load_for_both(b_tile(stage) + j * kBox, &map_g, at, step * kDepth, full + stage);
-            load_for_both(b_tile(stage) + (kColumns / 64 + j) * kBox, &map_u, at, step * kDepth,
-                          full + stage);
-          }
+          load(a_tile(stage), &map_a, depth, (row * kCluster + rank) * kTileM, full + stage);
+          for (int j = rank; j < kTileN / 64; j += kCluster)
+            load_for_both(b_tile(stage) + j * kBox, &map_b, column * kTileN + j * 64, depth, full + stage);
         }
       }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int consumer = group - 1, me = threadIdx.x % 128;
-    uint8_t* const boxes = stages + kStages * (kBytesA + kBytesB) + consumer * kOutBoxes * kBox;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 - 4;  // of the consumers
+    const uint32_t boxes = address(stages + kStages * (kBytesA + kBytesB)) + warp * kOutBoxes * kOutBox;
     float d[128];
-    bool in_step = true;  // until one consumer is kLead steps ahead
-    for (int item = 0; item <= waves + 1; ++item) {
-      int tile, begin, end, row, column, before = 0;  // before: the stage of the last step
-      if (!work(item, tile, begin, end)) continue;
+    for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
+      int row, column, before = 0;  // before: the stage of the last step
       place_of(tile, rows, columns, row, column);
-      if (in_step && consumer == 1) {
-        asm volatile("bar.sync 3, 256;" ::: "memory");
-        in_step = false;
-      }
-      for (int step = begin; step < end; ++step, advance()) {
+      __nv_bfloat162 mine = {};  // two columns' bias, long before they are needed
+      if (const int at = column * kTileN + me * 2; at < n)
+        mine = *reinterpret_cast<const __nv_bfloat162*>(bias + at);
+      for (int depth = 0; depth < k; depth += kDepth, advance()) {
         wait(full + stage, phase);
         begin_multiplying();
 #pragma unroll
         for (int i = 0; i < kDepth / 16; ++i)  // 16 of k are 32 bytes of A's rows, and 16 rows of B
           multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024),
-                   matrix(b_tile(stage) + i * 2048, kBox, 1024), step - begin + i > 0);
+                   matrix(b_tile(stage) + i * 2048, kBox, 1024), depth + i > 0);
         commit();
-        if (in_step && (step == begin + kLead - 1 || step + 1 == end)) {
-          asm volatile("bar.arrive 3, 256;" ::: "memory");
-          in_step = false;
-        }
         wait_for_products<1>();  // those of the step before
-        if (step > begin && me < kCluster)
+        if (depth > 0 && me < kCluster)
           arrive_at(empty + before, me);  // for four warps: their products are one
         before = stage;
       }
       wait_for_products<0>();
       if (me < kCluster) arrive_at(empty + before, me);
-      const auto slot = [&](int of) { return (of * kCluster + rank) * kConsumers + consumer; };
-      if (end < steps) {  // another cluster finishes this tile
-        float4* const to = parts + slot(cluster) * kPart + me;
-#pragma unroll
-        for (int i = 0; i < 32; ++i)
-          __stcg(to + i * 128, make_float4(d[i * 4], d[i * 4 + 1], d[i * 4 + 2], d[i * 4 + 3]));
-        __threadfence();
-        meet(group);
-        if (me == 0) say(written + slot(cluster));
-        continue;
-      }
-      for (int other = cluster - 1, missing = begin; missing > 0; --other) {  // always in this order
-        const int length = cut(other + 1) - cut(other);
-        if (length == 0) continue;
-        missing -= length;
-        if (me == 0)
-          while (!said(written + slot(other))) {
-          }
-        meet(group);
-        const float4* const from = parts + slot(other) * kPart + me;
-#pragma unroll
-        for (int i = 0; i < 32; ++i) {
-          const float4 part = __ldcg(from + i * 128);
-          d[i * 4] += part.x, d[i * 4 + 1] += part.y, d[i * 4 + 2] += part.z, d[i * 4 + 3] += part.w;
-        }
-      }
+      const float2 both = __bfloat1622float2(mine);
+      meet(group);  // all have used the last tile's bias
+      halves[consumer][me] = {0.5f * both.x, 0.5f * both.y};
+      meet(group);
 
 #pragma unroll
-      for (int j = 0; j < kColumns / 64; ++j) {
-        uint8_t* const box = boxes + j % kOutBoxes * kBox;
-        if (me == 0)  // its last results have left
+      for (int j = 0; j < kTileN / 64; ++j) {
+        const uint32_t box = boxes + j % kOutBoxes * kOutBox;
+        if (lane == 0)  // its last results have left
           asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1) : "memory");
-        meet(group);
-        fill(box, d + j * 32, d + kColumns / 2 + j * 32);
+        __syncwarp();
+        fill(box, d + j * 32, halves[consumer] + j * 32);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
-        meet(group);
-        if (me == 0)
-          store(&map_c, box, column * kColumns + j * 64, (row * kCluster + rank) * kTileM + consumer * 64);
+        __syncwarp();
+        if (lane == 0)
+          store(&map_c, box, column * kTileN + j * 64, (row * kCluster + rank) * kTileM + warp * 16);
       }
     }
     // No thread leaves before its results have.
-    if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (lane == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
   meet_cluster();  // no block leaves while the other may still write to it, or arrive at its barriers
 }
@@ -346,36 +301,16 @@ CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_ro
   return map;
 }
 
-/// That run at once. Should one of them start later, the others do not depend on it: a cluster waits for
-/// those before it only.
-int64_t clusters_at_once() {
+extern "C" void launch(const bf16* a /*[m,k]*/, const bf16* b /*[k,n]*/, const bf16* bias /*[n]*/,
+                       bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
+                       cudaStream_t stream) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  return multiprocessors / kCluster;
-}
-
-/// The words that say which parts are there; the parts begin behind them.
-size_t word_bytes(int64_t clusters) {
-  return (static_cast<size_t>(clusters) * kCluster * kConsumers * sizeof(int) + 255) / 256 * 256;
-}
-extern "C" size_t workspace_bytes(int64_t /*m*/, int64_t /*k*/, int64_t /*n*/) {
-  const int64_t clusters = clusters_at_once();
-  return word_bytes(clusters) +
-         static_cast<size_t>(clusters) * kCluster * kConsumers * kPart * sizeof(float4);
-}
-
-extern "C" void launch(const bf16* x /*[m,k]*/, const bf16* wg /*[k,n]*/, const bf16* wu /*[k,n]*/,
-                       bf16* h /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* workspace,
-                       cudaStream_t stream) {
-  const int64_t tiles = (m + kCluster * kTileM - 1) / (kCluster * kTileM) * ((n + kColumns - 1) / kColumns);
-  const int64_t fit = clusters_at_once(), steps = (k + kDepth - 1) / kDepth;
-  const int64_t clusters = tiles * steps < fit ? tiles * steps : fit;  // parts of at least one step
-  int* const written = static_cast<int*>(workspace);
-  float4* const parts = reinterpret_cast<float4*>(static_cast<uint8_t*>(workspace) + word_bytes(fit));
-  cudaMemsetAsync(written, 0, word_bytes(fit), stream);
-  cudaFuncSetAttribute(gemm_swiglu, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  gemm_swiglu<<<static_cast<unsigned>(clusters * kCluster), kThreads, kSharedBytes, stream>>>(
-      map_of(x, m, k, kTileM), map_of(wg, k, n, kDepth), map_of(wu, k, n, kDepth), map_of(h, m, n, 64),
-      static_cast<int>(m), static_cast<int>(k), static_cast<int>(n), parts, written);
+  const int64_t tiles = (m + kCluster * kTileM - 1) / (kCluster * kTileM) * ((n + kTileN - 1) / kTileN);
+  const int64_t fit = multiprocessors / kCluster, blocks = (tiles < fit ? tiles : fit) * kCluster;
+  cudaFuncSetAttribute(gemm_gelu, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  gemm_gelu<<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(
+      map_of(a, m, k, kTileM), map_of(b, k, n, kDepth), map_of(c, m, n, 16), bias, static_cast<int>(m),
+      static_cast<int>(k), static_cast<int>(n));
 }
