@@ -113,12 +113,21 @@ const Problem kProblems[] = {
      {{129, 144, 136}, {260, 272, 264}},
      [](const Dims& d) {
        return Dims{d[0] * d[1], 1, d[2] * d[1], 1, d[0] * d[2]};
+    {"gemm_bias_gelu",
+     {{129, 72, 136}, {140, 96, 264}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1] * d[2], d[2], d[0] * d[2]};
      }},
     {"gemm_fp8_block",
      {{129, 144, 136}, {260, 272, 264}},
      [](const Dims& d) {
        const int64_t blocks = (d[1] + 127) / 128;
        return Dims{d[0] * d[1], d[0] * blocks, d[2] * d[1], (d[2] + 127) / 128 * blocks, d[0] * d[2]};
+     }},
+    {"gemm_swiglu",
+     {{129, 72, 136}, {140, 96, 136}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1] * d[2], d[1] * d[2], d[0] * d[2]};
      }},
     {"gemv",
      {{129, 77}, {64, 1024}, {3, 4104}},

@@ -116,6 +116,41 @@ TEST(GemmFp8Oracle, MultipliesByBothScalesAndDoesNotRoundTheResult) {
   EXPECT_EQ(c.expected[5], 0);
   EXPECT_EQ(c.expected[8 + 5], (448.0 * 0x1p-9 - 1.5 * 0.5) * 1.5);
   EXPECT_DOUBLE_EQ(c.scale[8 + 5], std::hypot(448.0 * 0x1p-9, 1.5 * 0.5) * 1.5);
+TEST(GemmBiasGeluOracle, AddsTheBiasOfTheColumnAndTakesTheTanhForm) {
+  OracleCase c("gemm_bias_gelu", {{"m", 2}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("a")[0] = 1, c.tensor("a")[1] = 2, c.tensor("a")[8] = -32;
+  c.tensor("b")[0] = 1, c.tensor("b")[3] = -1, c.tensor("b")[8] = 1;  // rows of b: eight columns
+  std::fill(c.tensor("bias").begin(), c.tensor("bias").end(), 0.0f);
+  c.tensor("bias")[0] = -0.5f, c.tensor("bias")[5] = 1;
+  c.judge();
+  const auto gelu = [](double v) {
+    return 0.5 * v * (1 + std::tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)));
+  };
+  EXPECT_NEAR(c.expected[0], gelu(2.5), 1e-15);
+  EXPECT_NEAR(c.expected[3], gelu(-1), 1e-15);
+  EXPECT_NEAR(c.expected[5], gelu(1), 1e-15);
+  EXPECT_EQ(c.expected[8], 0);    // gelu(-32.5)
+  EXPECT_EQ(c.expected[11], 32);  // not unlike the identity
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(5.0) + 0.5);
+}
+
+TEST(GemmSwigluOracle, TheFirstMatrixIsTheGate) {
+  OracleCase c("gemm_swiglu", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x")[0] = 1, c.tensor("x")[1] = 2;
+  c.tensor("wg")[0] = 1, c.tensor("wg")[8] = 1, c.tensor("wu")[0] = -1, c.tensor("wu")[8] = 4;
+  c.tensor("wg")[2] = -1000, c.tensor("wu")[2] = 5;
+  c.tensor("wg")[4] = 1000, c.tensor("wu")[4] = 5;
+  c.judge();
+  const double sigmoid = 1 / (1 + std::exp(-3.0));
+  EXPECT_NEAR(c.expected[0], 3 * sigmoid * 7, 1e-14);
+  EXPECT_EQ(c.expected[1], 0);
+  EXPECT_EQ(c.expected[2], 0);
+  EXPECT_EQ(c.expected[4], 5000);
+  EXPECT_NEAR(c.scale[0],
+              sigmoid * (1 + 3 * (1 - sigmoid)) * 7 * std::sqrt(5.0) + 3 * sigmoid * std::sqrt(65.0) + 2.1,
+              1e-13);
 }
 
 TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {

@@ -184,6 +184,63 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
 }
 
+/// A product with sums rounded to `sum_bits` after each addition, in float.
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, std::int64_t m,
+                           std::int64_t k, std::int64_t n, int sum_bits) {
+  std::vector<float> out(static_cast<std::size_t>(m * n), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float& sum = out[i * n + j];
+        sum += a[i * k + p] * b[p * n + j];
+        if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
+      }
+  return out;
+}
+
+/// A product with bias and GELU; the argument of GELU is rounded to bf16 if two kernels do it.
+std::vector<float> gemm_bias_gelu(OracleCase& c, int sum_bits, bool two_kernels) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  auto out = product(c.tensor("a"), c.tensor("b"), m, k, n, sum_bits);
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    float v = two_kernels ? keep_bits(out[i], 7) : out[i];
+    v += c.tensor("bias")[i % n];
+    out[i] = keep_bits(0.5f * v * (1 + std::tanh(0.79788456f * (v + 0.044715f * v * v * v))), 7);
+  }
+  return out;
+}
+
+TEST(ToleranceOfGemmBiasGelu, OneOrTwoKernelsPassAndSumsInBf16OrOperandsInFp8Fail) {
+  OracleCase c("gemm_bias_gelu", {{"m", 64}, {"k", 304}, {"n", 64}}, 26);
+  EXPECT_LT(c.badness(gemm_bias_gelu(c, 23, false)), 0.5);
+  EXPECT_LT(c.badness(gemm_bias_gelu(c, 23, true)), 0.8);
+  EXPECT_GT(c.badness(gemm_bias_gelu(c, 7, false)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(c.badness(gemm_bias_gelu(c, 23, false)), 3);
+}
+
+/// Two products and SwiGLU; three kernels round gate, up, and SiLU.
+std::vector<float> gemm_swiglu(OracleCase& c, int sum_bits, bool three_kernels) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  auto gate = product(c.tensor("x"), c.tensor("wg"), m, k, n, sum_bits);
+  auto up = product(c.tensor("x"), c.tensor("wu"), m, k, n, sum_bits);
+  const auto rounded = [&](float v) { return three_kernels ? keep_bits(v, 7) : v; };
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    const float g = rounded(gate[i]);
+    gate[i] = keep_bits(rounded(g / (1 + std::exp(-g))) * rounded(up[i]), 7);
+  }
+  return gate;
+}
+
+TEST(ToleranceOfGemmSwiglu, OneOrThreeKernelsPassAndSumsInBf16OrOperandsInFp8Fail) {
+  OracleCase c("gemm_swiglu", {{"m", 64}, {"k", 304}, {"n", 64}}, 27);
+  EXPECT_LT(c.badness(gemm_swiglu(c, 23, false)), 0.5);
+  EXPECT_LT(c.badness(gemm_swiglu(c, 23, true)), 0.9);
+  EXPECT_GT(c.badness(gemm_swiglu(c, 7, false)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(c.badness(gemm_swiglu(c, 23, false)), 3);
+}
+
 /// A product of fp8 matrices with block scales, whose sums of 128 products are rounded to `part_bits` and
 /// added in `sum_bits`, and whose result is rounded to bf16.
 std::vector<float> gemm_fp8_block(OracleCase& c, int part_bits, int sum_bits) {
