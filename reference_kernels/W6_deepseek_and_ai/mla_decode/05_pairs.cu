@@ -285,7 +285,7 @@ template <int kBlocks>
 __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, const Problem& p, Walk walk,
                         const Places& at, int first_row, int rank) {
   Barriers& bars = *at.bars;
-  int phase[2] = {1, 1}, phase_q = 1;
+  int phases = 3, phase_q = 1;  // a bit for each stage
   for (; walk.more(); walk.next()) {
     const Segment& s = walk.now;
     wait(&bars.empty_q, phase_q);
@@ -300,7 +300,7 @@ __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, 
       const int stage = (tile - s.first) % 2;
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
-        wait(&bars.empty[stage][part], phase[stage]);
+        wait(&bars.empty[stage][part], phases >> stage & 1);
         arrive_and_expect(&bars.full[stage][part], panels_of(part) * kPanel);
         for (int i = 0; i < panels_of(part); ++i) {
           const int panel = first_panel(part) + i;
@@ -312,7 +312,7 @@ __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, 
                           &bars.full[stage][part]);
         }
       }
-      phase[stage] ^= 1;
+      phases ^= 1 << stage;
       page = next;
     }
   }
@@ -341,7 +341,6 @@ struct Consumer {
   float o[128], s[32];
   uint32_t w[16];
   float top[2], sum[2];  // of rows row and row + 8
-  bool begun;
 
   __device__ int row() const { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
 
@@ -358,7 +357,7 @@ struct Consumer {
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       wait(&at.bars->full[stage][part], phase);
-      if (part == 0) begin_multiplying();
+      begin_multiplying();
 #pragma unroll
       for (int i = 0; i < panels_of(part) * 4; ++i) {
         const int on = (first_panel(part) + i / 4) * kPanel + i % 4 * 32;
@@ -373,9 +372,8 @@ struct Consumer {
     const uint64_t v = values(stage);
     begin_multiplying();
 #pragma unroll
-    for (int i = 0; i < 4; ++i) multiply_values(o, w + i * 4, v + bytes_on(i * 2048), begun || i > 0);
+    for (int i = 0; i < 4; ++i) multiply_values(o, w + i * 4, v + bytes_on(i * 2048), true);
     commit();
-    begun = true;
   }
   /// The same with the weights of the other one.
   __device__ void ask_for_others(int stage) {
@@ -383,9 +381,8 @@ struct Consumer {
     begin_multiplying();
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      multiply_values(o, weights + bytes_on(i * 32), v + bytes_on(i * 2048), begun || i > 0);
+      multiply_values(o, weights + bytes_on(i * 32), v + bytes_on(i * 2048), true);
     commit();
-    begun = true;
   }
   __device__ void mask(const Segment& segment, int tile) {
     const int rest = segment.length - tile * kTokens;
@@ -411,19 +408,21 @@ struct Consumer {
     show_to_others();
     named_wait(kOneConsumer + me, 128);
   }
-  /// Moves the maxima; results so far become smaller.
-  __device__ void shrink(const float (&to)[2], bool results) {
-    if (!__any_sync(kAllLanes, to[0] != top[0] || to[1] != top[1])) return;
-    float by[2];
+  /// Moves the maxima: what earlier weights are to be multiplied by.
+  __device__ void move_tops(const float (&to)[2], float (&by)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       by[half] = to[half] == top[half] ? 1.0f : power_of_two(top[half] - to[half]);
       top[half] = to[half];
       sum[half] *= by[half];
     }
-    if (!results || !begun) return;
+  }
+  __device__ void shrink(const float (&by)[2]) {
 #pragma unroll
     for (int i = 0; i < 128; ++i) o[i] *= by[i / 2 % 2];
+  }
+  __device__ static bool matters(const float (&by)[2]) {
+    return __any_sync(kAllLanes, by[0] != 1.0f || by[1] != 1.0f);
   }
   /// The highest scores, as powers of two; a maximum that moves by less than 8 may stay, since 2^8 more or less
   /// fits bf16 and float alike.
@@ -438,10 +437,10 @@ struct Consumer {
       next[half] = high > top[half] + 8 || top[half] == -INFINITY ? high : top[half];
     }
   }
-  __device__ void to_weights(const float (&relative)[2]) {
+  __device__ void to_weights() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float zero = relative[half] == -INFINITY ? 0.0f : relative[half];  // no token of this row so far
+      const float zero = top[half] == -INFINITY ? 0.0f : top[half];  // no token of this row so far
       float here = 0;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
@@ -473,80 +472,66 @@ struct Consumer {
   }
 
   /// The two tiles of a step, or the only one; the first consumer's part.
-  __device__ void first_part(const Segment& segment, int tile, const int (&phase)[2], bool last) {
-    float next[2];
-    ask_for_scores(0, phase[0]);
+  __device__ void first_part(const Segment& segment, int tile, int phase, bool last) {
+    float next[2], by[2];
+    ask_for_scores(0, phase);
     wait_for_products<0>();
     release(0, 0);
     if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
     mask(segment, tile);
     next_tops(next);
-    shrink(next, true);
-    to_weights(next);
+    move_tops(next, by);
+    to_weights();
     publish();
+    if (matters(by)) shrink(by);
     clear_values(segment, tile, 0);
     ask_for_own(0);
-    if (tile + 1 == segment.last) {
-      wait_for_products<0>();
-      release(0, 1);
-      return;
-    }
-    wait_for_others(next);
-    clear_values(segment, tile + 1, 1);
-    if (__any_sync(kAllLanes, next[0] != top[0] || next[1] != top[1])) {
-      wait_for_products<0>();
-      shrink(next, true);
-    }
-    ask_for_others(1);
-    wait_for_products<1>();
+    wait_for_products<0>();
     release(0, 1);
+    if (tile + 1 == segment.last) return;
+    wait_for_others(next);
+    move_tops(next, by);
+    if (matters(by)) shrink(by);
+    clear_values(segment, tile + 1, 1);
+    ask_for_others(1);
     wait_for_products<0>();
     release(1, 1);
   }
   /// The second consumer's part: it multiplies with the first one's weights while its own come into being.
-  __device__ void second_part(const Segment& segment, int tile, const int (&phase)[2], bool last) {
-    float next[2];
-    const bool two = tile + 1 < segment.last;
-    if (two) ask_for_scores(1, phase[1]);
-    wait_for_others(next);
-    shrink(next, true);
-    clear_values(segment, tile, 0);
-    ask_for_others(0);
-    if (!two) {
-      if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
+  __device__ void second_part(const Segment& segment, int tile, int phase, bool last) {
+    float next[2], by[2];
+    if (tile + 1 == segment.last) {
+      if (threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
+      wait_for_others(next);
+      move_tops(next, by);
+      shrink(by);
+      clear_values(segment, tile, 0);
+      ask_for_others(0);
       wait_for_products<0>();
       release(0, 2);
       return;
     }
+    ask_for_scores(1, phase);
+    wait_for_others(next);
+    move_tops(next, by);
+    shrink(by);  // always: a branch while products are on their way would make the compiler wait for them
+    clear_values(segment, tile, 0);
+    ask_for_others(0);
     wait_for_products<1>();
     release(1, 0);
     if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
     mask(segment, tile + 1);
     next_tops(next);
-    to_weights_moved(next);
+    move_tops(next, by);
+    to_weights();
     wait_for_products<0>();
     release(0, 2);
-    shrink_results(next);
     publish();
+    if (matters(by)) shrink(by);
     clear_values(segment, tile + 1, 1);
     ask_for_own(1);
     wait_for_products<0>();
     release(1, 2);
-  }
-  float by[2];
-  __device__ void to_weights_moved(const float (&next)[2]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      by[half] = next[half] == top[half] ? 1.0f : power_of_two(top[half] - next[half]);
-      sum[half] *= by[half];
-    }
-    to_weights(next);
-  }
-  __device__ void shrink_results(const float (&next)[2]) {
-    top[0] = next[0], top[1] = next[1];
-    if (!__any_sync(kAllLanes, by[0] != 1.0f || by[1] != 1.0f)) return;
-#pragma unroll
-    for (int i = 0; i < 128; ++i) o[i] *= by[i / 2 % 2];
   }
 
   /// Sums of both consumers; results to o if the segment is the whole sequence, else to a place of its own.
@@ -592,11 +577,12 @@ struct Consumer {
   }
 
   __device__ void run(Walk walk, int share) {
-    int phase[2] = {0, 0}, phase_q = 0;
+    int phase = 0, phase_q = 0;  // of this consumer's stage
     for (int number = 0; walk.more(); walk.next(), ++number) {
       const Segment segment = walk.now;
-      begun = false;
       top[0] = top[1] = -INFINITY, sum[0] = sum[1] = 0;
+#pragma unroll
+      for (float& x : o) x = 0;
       wait(&at.bars->full_q, phase_q);
       phase_q ^= 1;
       for (int tile = segment.first; tile < segment.last; tile += 2) {
@@ -605,8 +591,7 @@ struct Consumer {
           first_part(segment, tile, phase, last);
         else
           second_part(segment, tile, phase, last);
-        phase[0] ^= 1;
-        if (tile + 1 < segment.last) phase[1] ^= 1;
+        if (tile + me < segment.last) phase ^= 1;
       }
       finish(segment, segment.whole() ? -1 : 2 * share + (number > 0), number % 2);
     }
