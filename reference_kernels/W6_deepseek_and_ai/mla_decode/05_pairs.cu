@@ -504,7 +504,7 @@ struct Consumer {
       if (threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
       wait_for_others(next);
       move_tops(next, by);
-      shrink(by);
+      if (matters(by)) shrink(by);
       clear_values(segment, tile, 0);
       ask_for_others(0);
       wait_for_products<0>();
@@ -513,13 +513,13 @@ struct Consumer {
     }
     ask_for_scores(1, phase);
     wait_for_others(next);
-    move_tops(next, by);
-    shrink(by);  // always: a branch while products are on their way would make the compiler wait for them
-    clear_values(segment, tile, 0);
-    ask_for_others(0);
-    wait_for_products<1>();
+    wait_for_products<0>();
     release(1, 0);
     if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
+    move_tops(next, by);
+    if (matters(by)) shrink(by);
+    clear_values(segment, tile, 0);
+    ask_for_others(0);
     mask(segment, tile + 1);
     next_tops(next);
     move_tops(next, by);
