@@ -3,7 +3,7 @@
 // Changed     where a sequence has an even number of row tiles (64 rows each), two blocks are a cluster. Each
 //             fetches 32 of a tile's 64 tokens and sends them to both; a slot is refilled when both blocks
 //             have used it.
-// Why         128 heads are two blocks that read the same tiles. In rung 4 each asks the L2 cache for 72 KB per
+// Why         128 heads are two blocks that read the same tiles. In rung 4 each asks the L2 cache for 72 KB a
 //             tile, 50 bytes a clock, which is about what the L2 cache can give to all multiprocessors.
 // Prediction  half of the L2 traffic; 1.05x to 1.1x at 128 heads, nothing at 16 heads, which have no partner.
 //
@@ -51,7 +51,7 @@ struct Problem {
   float* pieces;   // [2 * shares, rows, 512]: results of parts of a sequence
   float* weights;  // [2 * shares, rows]: log2 of the sum of their exponentials
   int b, s_q, h, max_pages;
-  int groups;  // of row tiles, one for a cluster
+  int groups;  // of rows, one for a block or a pair of blocks
   int shares;  // of all tokens
   float factor;
 
@@ -92,8 +92,8 @@ __device__ void wait(uint64_t* barrier, int parity) {
 /// A box of the cache, for this block.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
-      "[%2];" ::"r"(address(to)),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], [%2];" ::"r"(address(to)),
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
 }
@@ -132,8 +132,8 @@ __device__ void named_arrive(int name, int threads) {
 }
 
 // ---- tensor cores -----------------------------------------------------------------------------------------
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled; eight rows are 1024 bytes, the next 64 columns
-/// begin `leading` bytes further.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled; eight rows are 1024 bytes, and the next 64
+/// columns begin `leading` bytes further.
 __device__ uint64_t matrix(const void* start, int leading) {
   return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | static_cast<uint64_t>(leading / 16) << 16 |
          uint64_t{1024 / 16} << 32 | uint64_t{1} << 62;
@@ -197,8 +197,8 @@ __device__ uint32_t pair(float a, float b) {
 }
 
 // ---- shares -----------------------------------------------------------------------------------------------
-/// The tiles of all sequences in one row, cut into shares. No share is empty: of more shares than tiles, only as
-/// many exist as there are tiles.
+/// The tiles of all sequences in one row, cut into shares. No share is empty: of more shares than tiles, only
+/// as many exist as there are tiles.
 __device__ int sharers(int tiles, int shares) { return min(tiles, shares); }
 __device__ int first_tile(int tiles, int share, int sharers) {
   return static_cast<int>(int64_t{tiles} * share / sharers);
@@ -424,8 +424,8 @@ struct Consumer {
   __device__ static bool matters(const float (&by)[2]) {
     return __any_sync(kAllLanes, by[0] != 1.0f || by[1] != 1.0f);
   }
-  /// The highest scores, as powers of two; a maximum that moves by less than 8 may stay, since 2^8 more or less
-  /// fits bf16 and float alike.
+  /// The highest scores, as powers of two; a maximum that moves by less than 8 may stay, since 2^8 more or
+  /// less fits bf16 and float alike.
   __device__ void next_tops(float (&next)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -458,9 +458,9 @@ struct Consumer {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int r = row() + half * 8;
+      uint8_t* const to = at.weights() + r * 128 + lane % 4 * 4;
 #pragma unroll
-      for (int j = 0; j < 8; ++j)
-        *reinterpret_cast<uint32_t*>(at.weights() + r * 128 + (j ^ r % 8) * 16 + lane % 4 * 4) = w[j * 2 + half];
+      for (int j = 0; j < 8; ++j) *reinterpret_cast<uint32_t*>(to + (j ^ r % 8) * 16) = w[j * 2 + half];
       if (lane % 4 == 0) at.tops[me][r] = top[half];
     }
     show_to_others();
@@ -727,11 +727,12 @@ int clusters_at_once() {
   return processors / kBlocks > 0 ? processors / kBlocks : 1;
 }
 struct Division {
-  int blocks, groups, shares;  // of a cluster; of row tiles; of tokens
+  int blocks, groups, shares;  // of a cluster; of rows; of tokens
 };
 Division division_of(int64_t rows) {
   const int row_tiles = static_cast<int>((rows + kRows - 1) / kRows), blocks = row_tiles % 2 == 0 ? 2 : 1;
-  const int groups = row_tiles / blocks, at_once = blocks == 2 ? clusters_at_once<2>() : clusters_at_once<1>();
+  const int groups = row_tiles / blocks;
+  const int at_once = blocks == 2 ? clusters_at_once<2>() : clusters_at_once<1>();
   return {blocks, groups, at_once / groups > 0 ? at_once / groups : 1};
 }
 
