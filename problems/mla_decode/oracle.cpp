@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -69,14 +70,30 @@ void compute_weights(const Case& c, std::int64_t row, Query& query) {
   const double factor = 1.0 / std::sqrt(static_cast<double>(kKey));
   for (std::size_t j = 0; j < query.weight.size(); ++j) {
     const std::uint16_t* key = query.token[j] = c.cache + c.place(sequence, static_cast<std::int64_t>(j));
-    double sum = 0;
-    for (std::size_t x = 0; x < query.vector.size(); ++x) sum += query.vector[x] * value_of(key[x]);
-    query.weight[j] = sum * factor;
+    double sums[8] = {};  // eight at once: a single one would wait for each addition
+    for (std::size_t x = 0; x < query.vector.size(); x += 8)
+      for (std::size_t i = 0; i < 8; ++i) sums[i] += query.vector[x + i] * value_of(key[x + i]);
+    query.weight[j] = std::accumulate(sums, sums + 8, 0.0) * factor;
   }
   const double maximum = *std::max_element(query.weight.begin(), query.weight.end());
   double total = 0;
   for (double& weight : query.weight) total += weight = std::exp(weight - maximum);
   for (double& weight : query.weight) weight /= total;
+}
+
+/// Sums of terms and of their squares for `count` columns from `first` on.
+void add_up(const Query& query, std::int64_t first, std::int64_t count, double* sum, double* squares) {
+  std::fill_n(sum, count, 0.0);
+  std::fill_n(squares, count, 0.0);
+  for (std::size_t j = 0; j < query.weight.size(); ++j) {
+    const std::uint16_t* from = query.token[j] + first;
+    const double weight = query.weight[j];
+    for (std::int64_t x = 0; x < count; ++x) {
+      const double term = weight * value_of(from[x]);
+      sum[x] += term;
+      squares[x] += term * term;
+    }
+  }
 }
 
 }  // namespace
@@ -88,16 +105,15 @@ extern "C" void capstone_oracle(const CapstoneCase* given, int, const std::int64
   const Case c(given);
   constexpr double kSmallestNormal = 0x1p-126;
   Query query;
-  for (std::int64_t i = 0; i < count; ++i) {
+  double sum[kValue], squares[kValue];
+  for (std::int64_t i = 0, run; i < count; i += run) {
     const std::int64_t row = indices[i] / kValue, x = indices[i] % kValue;
     if (row != query.row) compute_weights(c, row, query);
-    double sum = 0, squares = kSmallestNormal * kSmallestNormal;
-    for (std::size_t j = 0; j < query.weight.size(); ++j) {
-      const double term = query.weight[j] * value_of(query.token[j][x]);
-      sum += term;
-      squares += term * term;
+    for (run = 1; i + run < count && x + run < kValue && indices[i + run] == indices[i] + run;) ++run;
+    add_up(query, x, run, sum, squares);
+    for (std::int64_t k = 0; k < run; ++k) {
+      value[i + k] = sum[k];
+      scale[i + k] = std::sqrt(squares[k] + kSmallestNormal * kSmallestNormal);
     }
-    value[i] = sum;
-    scale[i] = std::sqrt(squares);
   }
 }
