@@ -3,8 +3,8 @@
 // Changed     the start of the ladder.
 // Why         all heads have the same keys, and the values are the first 512 of 576 columns of the keys: one
 //             tile in shared memory serves eight rows, twice.
-// Prediction  6 ms: 1088 multiply-adds for a row and token take a warp 34 instructions, the sum over lanes and
-//             the softmax as many again; 67 million pairs of row and token at the measured size.
+// Prediction  6 ms: 1088 multiply-adds for a row and token take a warp 34 instructions, the sum over lanes
+//             and the softmax as many again; 67 million pairs of row and token at the measured size.
 //
 // Shapes      q [b, s_q, h, 576]; cache [b * max_pages, 64, 576]; block_table [b, max_pages]; lengths [b];
 //             o [b, s_q, h, 512].
@@ -12,8 +12,8 @@
 // Resources   36 KB of shared memory.
 // Cost        2 s_q h (576 + 512) sum(lengths) FLOPs; the cache is read s_q h / 8 times, mostly from L2.
 // Divides     nothing: rows, lengths and tiles may be ragged.
-// Source      Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); DeepSeek-V2 (2024) for
-//             the absorbed form of multi-head latent attention.
+// Source      Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); DeepSeek-V2 (2024)
+//             for the absorbed form of multi-head latent attention.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

@@ -1,17 +1,17 @@
 // Rung 2: tensor cores, and every block has the same number of tiles, whatever the lengths are.
 //
-// Changed     64 rows a block, mma.sync on tiles of 64 tokens, the next tile copied asynchronously. A block's share
-//             is a range of all tiles of all sequences, which it finds by itself; a second kernel, launched
-//             early, merges the parts of a sequence.
-// Why         rung 1 is bound by instructions: tensor cores do 256 times as many products with one. And its longest
-//             sequence, twice the average, has as many blocks as the shortest.
+// Changed     64 rows a block, mma.sync on tiles of 64 tokens, the next tile copied asynchronously. A block's
+//             share is a range of all tiles of all sequences, which it finds by itself; a second kernel,
+//             launched early, merges the parts of a sequence.
+// Why         rung 1 is bound by instructions: tensor cores do 64 times as many products with one. And its
+//             longest sequence, twice the average, has as many blocks as the shortest.
 // Prediction  20x rung 1: 300 TFLOP/s, bound by the loads of operands from shared memory.
 //
 // Shapes      q [b, s_q, h, 576]; cache [b * max_pages, 64, 576]; block_table [b, max_pages]; lengths [b];
 //             o [b, s_q, h, 512].
 // Launch      as many blocks as multiprocessors, 256 threads; then 256 threads for eight rows of a sequence.
-// Resources   up to 255 registers; 225 KB of shared memory; workspace: two pieces for each share, 2052 bytes a
-//             row.
+// Resources   up to 255 registers; 225 KB of shared memory; workspace: two pieces for each share, 2052 bytes
+//             a row.
 // Cost        2 s_q h (576 + 512) sum(lengths) FLOPs; 1152 sum(lengths) bytes, if blocks with the same
 //             sequence find each other's tiles in the L2 cache.
 // Divides     s_q * h <= 256 and b <= 4096 (the problem says so); nothing else.
@@ -52,7 +52,8 @@ struct Problem {
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 /// 16 bytes, or zeros.
 __device__ void copy_16(void* to, const void* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from), "r"(there ? 16 : 0)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from),
+               "r"(there ? 16 : 0)
                : "memory");
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -105,21 +106,26 @@ __device__ int share_of(int tile, int tiles, int sharers) {
 }
 __device__ int tiles_of(int length) { return (length + kTokens - 1) / kTokens; }
 
-/// starts[s]: the tiles of the sequences before s. By one warp.
+/// starts[s]: the tiles of the sequences before s, for s up to b. By all threads of a block.
 __device__ void add_up_tiles(int* starts, const int* lengths, int b) {
-  const int lane = threadIdx.x % 32;
-  int before = 0;
-  for (int first = 0; first < b; first += 32) {
-    int sum = first + lane < b ? tiles_of(lengths[first + lane]) : 0;
+  for (int i = threadIdx.x; i < b; i += blockDim.x) starts[i + 1] = tiles_of(lengths[i]);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x;
+    int before = 0;
+    for (int first = 0; first < b; first += 32) {
+      int sum = first + lane < b ? starts[first + lane + 1] : 0;
 #pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
-      const int below = __shfl_up_sync(kAllLanes, sum, offset);
-      if (lane >= offset) sum += below;
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int below = __shfl_up_sync(kAllLanes, sum, offset);
+        if (lane >= offset) sum += below;
+      }
+      if (first + lane < b) starts[first + lane + 1] = before + sum;
+      before += __shfl_sync(kAllLanes, sum, 31);
     }
-    if (first + lane < b) starts[first + lane + 1] = before + sum;
-    before += __shfl_sync(kAllLanes, sum, 31);
+    if (lane == 0) starts[0] = 0;
   }
-  if (lane == 0) starts[0] = 0;
+  __syncthreads();
 }
 __device__ int sequence_of(const int* starts, int tile, int b) {
   int low = 0, high = b;  // starts[low] <= tile < starts[high]
@@ -177,8 +183,8 @@ __device__ void fetch(uint8_t* to, const __nv_bfloat16* from, int there) {
   commit_copies();
 }
 
-/// Warp w computes the scores of 16 rows and 32 tokens, and has columns 64 w to 64 w + 63 of the result of all 64
-/// rows.
+/// Warp w computes the scores of 16 rows and 32 tokens, and has columns 64 w to 64 w + 63 of the result of
+/// all 64 rows.
 struct Block {
   const Problem& p;
   uint8_t* shared;
@@ -261,11 +267,12 @@ struct Block {
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[m][n][i] *= shrink[i / 2];
     }
-#pragma unroll
+#pragma unroll 1
     for (int k = 0; k < 4; ++k) {
       uint32_t a[4][4], b[4];
 #pragma unroll
-      for (int m = 0; m < 4; ++m) load_matrices(a[m], place(weights(), m * 16 + lane % 16, k * 2 + lane / 16));
+      for (int m = 0; m < 4; ++m)
+        load_matrices(a[m], place(weights(), m * 16 + lane % 16, k * 2 + lane / 16));
 #pragma unroll
       for (int n = 0; n < 4; ++n) {
         load_transposed(b, place(values, k * 16 + lane % 16, warp * 8 + n * 2 + lane / 16));
@@ -349,8 +356,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const Problem p) {
   int* const starts = reinterpret_cast<int*>(shared);
   const int share = blockIdx.x / p.groups;
   let_next_kernel_begin();
-  if (threadIdx.x / 32 == 0) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], shares = sharers(tiles, p.shares);
   if (share >= shares) return;
   const int begin = first_tile(tiles, share, shares), end = first_tile(tiles, share + 1, shares);
@@ -365,8 +371,7 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
   extern __shared__ int starts[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, s = blockIdx.y;
   const int row = blockIdx.x * kMergeWarps + warp;
-  if (warp == 0) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], shares = sharers(tiles, p.shares);
   const int first = begin < end ? share_of(begin, tiles, shares) : 0;
   const int pieces = begin < end ? share_of(end - 1, tiles, shares) - first + 1 : 0;
@@ -382,17 +387,25 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
   float4 mine[4] = {};
-  for (int i = 0; top > -INFINITY && i < pieces; ++i) {
-    const float weight = power_of_two(p.weights[place_of(i)] - top);
-    const float4* const piece = reinterpret_cast<const float4*>(p.pieces + place_of(i) * kValue);
-    sum += weight;
+  for (int begin_of_32 = 0; top > -INFINITY && begin_of_32 < pieces; begin_of_32 += 32) {
+    const int here = min(32, pieces - begin_of_32);
+    const float own = lane < here ? power_of_two(p.weights[place_of(begin_of_32 + lane)] - top) : 0.0f;
+    sum += own;
+#pragma unroll 4  // loads that do not wait for one another
+    for (int i = 0; i < here; ++i) {
+      const float weight = __shfl_sync(kAllLanes, own, i);
+      const float4* const piece =
+          reinterpret_cast<const float4*>(p.pieces + place_of(begin_of_32 + i) * kValue);
 #pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      const float4 four = piece[x * 32 + lane];
-      mine[x].x += weight * four.x, mine[x].y += weight * four.y;
-      mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      for (int x = 0; x < 4; ++x) {
+        const float4 four = piece[x * 32 + lane];
+        mine[x].x += weight * four.x, mine[x].y += weight * four.y;
+        mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      }
     }
   }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
   const float scale = sum > 0 ? 1 / sum : 0.0f;
   uint2* const to = reinterpret_cast<uint2*>(p.o + (int64_t{s} * p.rows() + row) * kValue);
 #pragma unroll

@@ -1,9 +1,9 @@
 // Rung 4: two tiles at a time, and the two warp groups take turns.
 //
-// Changed     of each two tiles, one group computes the scores of the first, the other those of the second. A group
-//             multiplies its own weights from registers and the other's from shared memory, each with its 256
-//             columns. A tile arrives and is released in three parts, and a maximum that moves by less than 8
-//             stays.
+// Changed     of each two tiles, one group computes the scores of the first, the other those of the second. A
+//             group multiplies its own weights from registers and the other's from shared memory, each with
+//             its 256 columns. A tile arrives and is released in three parts, and a maximum that moves by less
+//             than 8 stays.
 // Why         in rung 3 both groups wait for the softmax, so the tensor cores wait, too.
 // Prediction  the softmax, a fifth of rung 3's time, disappears behind products: 1.3x; 550 TFLOP/s.
 //
@@ -190,21 +190,26 @@ __device__ int share_of(int tile, int tiles, int sharers) {
 }
 __device__ int tiles_of(int length) { return (length + kTokens - 1) / kTokens; }
 
-/// starts[s]: the tiles of the sequences before s. By one warp.
+/// starts[s]: the tiles of the sequences before s, for s up to b. By all threads of a block.
 __device__ void add_up_tiles(int* starts, const int* lengths, int b) {
-  const int lane = threadIdx.x % 32;
-  int before = 0;
-  for (int first = 0; first < b; first += 32) {
-    int sum = first + lane < b ? tiles_of(lengths[first + lane]) : 0;
+  for (int i = threadIdx.x; i < b; i += blockDim.x) starts[i + 1] = tiles_of(lengths[i]);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x;
+    int before = 0;
+    for (int first = 0; first < b; first += 32) {
+      int sum = first + lane < b ? starts[first + lane + 1] : 0;
 #pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
-      const int below = __shfl_up_sync(kAllLanes, sum, offset);
-      if (lane >= offset) sum += below;
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int below = __shfl_up_sync(kAllLanes, sum, offset);
+        if (lane >= offset) sum += below;
+      }
+      if (first + lane < b) starts[first + lane + 1] = before + sum;
+      before += __shfl_sync(kAllLanes, sum, 31);
     }
-    if (first + lane < b) starts[first + lane + 1] = before + sum;
-    before += __shfl_sync(kAllLanes, sum, 31);
+    if (lane == 0) starts[0] = 0;
   }
-  if (lane == 0) starts[0] = 0;
+  __syncthreads();
 }
 __device__ int sequence_of(const int* starts, int tile, int b) {
   int low = 0, high = b;  // starts[low] <= tile < starts[high]
@@ -577,7 +582,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   __shared__ float tops[2][kRows], sums[2][2][kRows];
   const Places at{shared + (1024 - address(shared) % 1024) % 1024, &bars, tops, sums};
   int* const starts = reinterpret_cast<int*>(at.tile(0));
-  const int share = blockIdx.x / p.groups, first_row = blockIdx.x % p.groups * kRows, group = threadIdx.x / 128;
+  const int share = blockIdx.x / p.groups, first_row = blockIdx.x % p.groups * kRows;
+  const int group = threadIdx.x / 128;
   let_next_kernel_begin();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 2; ++stage)
@@ -586,8 +592,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     init(&bars.full_q, 1), init(&bars.empty_q, 2);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (threadIdx.x / 32 == 1) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], shares = sharers(tiles, p.shares);
   int begin = 0, end = 0, sequence = 0, offset = 0;
   if (share < shares) {
@@ -614,8 +619,7 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
   extern __shared__ int starts[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, s = blockIdx.y;
   const int row = blockIdx.x * kMergeWarps + warp;
-  if (warp == 0) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], shares = sharers(tiles, p.shares);
   const int first = begin < end ? share_of(begin, tiles, shares) : 0;
   const int pieces = begin < end ? share_of(end - 1, tiles, shares) - first + 1 : 0;
@@ -631,17 +635,25 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
   float4 mine[4] = {};
-  for (int i = 0; top > -INFINITY && i < pieces; ++i) {
-    const float weight = power_of_two(p.weights[place_of(i)] - top);
-    const float4* const piece = reinterpret_cast<const float4*>(p.pieces + place_of(i) * kValue);
-    sum += weight;
+  for (int begin_of_32 = 0; top > -INFINITY && begin_of_32 < pieces; begin_of_32 += 32) {
+    const int here = min(32, pieces - begin_of_32);
+    const float own = lane < here ? power_of_two(p.weights[place_of(begin_of_32 + lane)] - top) : 0.0f;
+    sum += own;
+#pragma unroll 4  // loads that do not wait for one another
+    for (int i = 0; i < here; ++i) {
+      const float weight = __shfl_sync(kAllLanes, own, i);
+      const float4* const piece =
+          reinterpret_cast<const float4*>(p.pieces + place_of(begin_of_32 + i) * kValue);
 #pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      const float4 four = piece[x * 32 + lane];
-      mine[x].x += weight * four.x, mine[x].y += weight * four.y;
-      mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      for (int x = 0; x < 4; ++x) {
+        const float4 four = piece[x * 32 + lane];
+        mine[x].x += weight * four.x, mine[x].y += weight * four.y;
+        mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      }
     }
   }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
   const float scale = sum > 0 ? 1 / sum : 0.0f;
   uint2* const to = reinterpret_cast<uint2*>(p.o + (int64_t{s} * p.rows() + row) * kValue);
 #pragma unroll

@@ -36,6 +36,7 @@ constexpr int kPanels = kKey / 64;            // a panel: 64 rows of 64 columns,
 constexpr int kPanel = 64 * 128;              // [B]
 constexpr int kTile = kPanels * kPanel;       // [B]
 constexpr int kShared = 3 * kTile + kPanel + 1024;  // queries, two tiles, weights
+constexpr uint64_t kReadOnce = 0x12f0000000000000, kReadAgain = 0x1000000000000000;  // hints to the L2 cache
 constexpr int kMostSequences = 4096;
 static_assert(4 * (kMostSequences + 1) <= kTile, "the starts of sequences lie in a tile's place at first");
 
@@ -90,19 +91,21 @@ __device__ void wait(uint64_t* barrier, int parity) {
         : "memory");
 }
 /// A box of the cache, for this block.
-__device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+__device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier,
+                     uint64_t hint) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
-      "%4}], [%2];" ::"r"(address(to)),
-      "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%3, %4}], [%2], %5;" ::"r"(address(to)),
+      "l"(map), "r"(address(barrier)), "r"(column), "r"(row), "l"(hint)
       : "memory");
 }
 /// The same for both blocks of a pair: each gets it at the same place, and its own barrier is told.
-__device__ void load_for_both(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+__device__ void load_for_both(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier,
+                              uint64_t hint) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(address(to)),
-      "l"(map), "r"(address(barrier)), "r"(column), "r"(row), "h"(static_cast<uint16_t>(3))
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+      ".L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(address(to)),
+      "l"(map), "r"(address(barrier)), "r"(column), "r"(row), "h"(static_cast<uint16_t>(3)), "l"(hint)
       : "memory");
 }
 /// A box of q; past the last row of a sequence, zeros.
@@ -209,21 +212,26 @@ __device__ int share_of(int tile, int tiles, int sharers) {
 }
 __device__ int tiles_of(int length) { return (length + kTokens - 1) / kTokens; }
 
-/// starts[s]: the tiles of the sequences before s. By one warp.
+/// starts[s]: the tiles of the sequences before s, for s up to b. By all threads of a block.
 __device__ void add_up_tiles(int* starts, const int* lengths, int b) {
-  const int lane = threadIdx.x % 32;
-  int before = 0;
-  for (int first = 0; first < b; first += 32) {
-    int sum = first + lane < b ? tiles_of(lengths[first + lane]) : 0;
+  for (int i = threadIdx.x; i < b; i += blockDim.x) starts[i + 1] = tiles_of(lengths[i]);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x;
+    int before = 0;
+    for (int first = 0; first < b; first += 32) {
+      int sum = first + lane < b ? starts[first + lane + 1] : 0;
 #pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
-      const int below = __shfl_up_sync(kAllLanes, sum, offset);
-      if (lane >= offset) sum += below;
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int below = __shfl_up_sync(kAllLanes, sum, offset);
+        if (lane >= offset) sum += below;
+      }
+      if (first + lane < b) starts[first + lane + 1] = before + sum;
+      before += __shfl_sync(kAllLanes, sum, 31);
     }
-    if (first + lane < b) starts[first + lane + 1] = before + sum;
-    before += __shfl_sync(kAllLanes, sum, 31);
+    if (lane == 0) starts[0] = 0;
   }
-  if (lane == 0) starts[0] = 0;
+  __syncthreads();
 }
 __device__ int sequence_of(const int* starts, int tile, int b) {
   int low = 0, high = b;  // starts[low] <= tile < starts[high]
@@ -285,6 +293,7 @@ template <int kBlocks>
 __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, const Problem& p, Walk walk,
                         const Places& at, int first_row, int rank) {
   Barriers& bars = *at.bars;
+  const uint64_t hint = p.groups == 1 ? kReadOnce : kReadAgain;  // by the blocks of other groups
   int phases = 3, phase_q = 1;  // a bit for each stage
   for (; walk.more(); walk.next()) {
     const Segment& s = walk.now;
@@ -306,10 +315,10 @@ __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, 
           const int panel = first_panel(part) + i;
           uint8_t* const to = at.tile(stage) + panel * kPanel;
           if (kBlocks == 1)
-            load(to, map_cache, panel * 64, page * kTokens, &bars.full[stage][part]);
+            load(to, map_cache, panel * 64, page * kTokens, &bars.full[stage][part], hint);
           else
             load_for_both(to + rank * kPanel / 2, map_cache, panel * 64, page * kTokens + rank * kTokens / 2,
-                          &bars.full[stage][part]);
+                          &bars.full[stage][part], hint);
         }
       }
       phases ^= 1 << stage;
@@ -617,8 +626,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
     init(&bars.full_q, 1), init(&bars.empty_q, 2);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (threadIdx.x / 32 == 1) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], shares = sharers(tiles, p.shares);
   int begin = 0, end = 0, sequence = 0, offset = 0;
   if (share < shares) {
@@ -649,8 +657,7 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
   extern __shared__ int starts[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, s = blockIdx.y;
   const int row = blockIdx.x * kMergeWarps + warp;
-  if (warp == 0) add_up_tiles(starts, p.lengths, p.b);
-  __syncthreads();
+  add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], shares = sharers(tiles, p.shares);
   const int first = begin < end ? share_of(begin, tiles, shares) : 0;
   const int pieces = begin < end ? share_of(end - 1, tiles, shares) - first + 1 : 0;
@@ -666,17 +673,25 @@ __global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
   float4 mine[4] = {};
-  for (int i = 0; top > -INFINITY && i < pieces; ++i) {
-    const float weight = power_of_two(p.weights[place_of(i)] - top);
-    const float4* const piece = reinterpret_cast<const float4*>(p.pieces + place_of(i) * kValue);
-    sum += weight;
+  for (int begin_of_32 = 0; top > -INFINITY && begin_of_32 < pieces; begin_of_32 += 32) {
+    const int here = min(32, pieces - begin_of_32);
+    const float own = lane < here ? power_of_two(p.weights[place_of(begin_of_32 + lane)] - top) : 0.0f;
+    sum += own;
+#pragma unroll 4  // loads that do not wait for one another
+    for (int i = 0; i < here; ++i) {
+      const float weight = __shfl_sync(kAllLanes, own, i);
+      const float4* const piece =
+          reinterpret_cast<const float4*>(p.pieces + place_of(begin_of_32 + i) * kValue);
 #pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      const float4 four = piece[x * 32 + lane];
-      mine[x].x += weight * four.x, mine[x].y += weight * four.y;
-      mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      for (int x = 0; x < 4; ++x) {
+        const float4 four = piece[x * 32 + lane];
+        mine[x].x += weight * four.x, mine[x].y += weight * four.y;
+        mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      }
     }
   }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
   const float scale = sum > 0 ? 1 / sum : 0.0f;
   uint2* const to = reinterpret_cast<uint2*>(p.o + (int64_t{s} * p.rows() + row) * kValue);
 #pragma unroll
