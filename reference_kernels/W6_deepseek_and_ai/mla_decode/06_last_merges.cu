@@ -606,18 +606,20 @@ struct Consumer {
     const int64_t tile = int64_t{place} * p.row_tiles() + first_row / kRows;
     float by[2];
     bool higher[2];  // this one's maximum
+    float2 read[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      read[half] = __ldcg(p.sums + tile * kRows + row() + half * 8);
+      const float difference = top[half] - read[half].x;
+      higher[half] = top[half] >= read[half].x;
+      by[half] = top[half] == read[half].x ? 1.0f : power_of_two(-fabsf(difference));
+      top[half] = fmaxf(top[half], read[half].x);
+    }
     // The part with the lower maximum is made smaller, so the bits are the same whichever part is last.
     const auto add = [&](float own, float other, int half) {
       return higher[half] ? fmaf(other, by[half], own) : fmaf(own, by[half], other);
     };
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 read = __ldcg(p.sums + tile * kRows + row() + half * 8);
-      higher[half] = top[half] >= read.x;
-      by[half] = top[half] == read.x ? 1.0f : power_of_two(-fabsf(top[half] - read.x));
-      total[half] = add(total[half], read.y, half);
-      top[half] = fmaxf(top[half], read.x);
-    }
+    total[0] = add(total[0], read[0].y, 0), total[1] = add(total[1], read[1].y, 1);
     const float4* const part = p.parts + tile * 32 * 256 + me * 128 + threadIdx.x % 128;
 #pragma unroll
     for (int j = 0; j < 32; ++j) {
