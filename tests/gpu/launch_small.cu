@@ -164,6 +164,11 @@ const Problem kProblems[] = {
      {{5, 48}, {141, 16}, {3, 1136}},
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[0] * d[1] / 2, d[0] * d[1] / 16};
+    {"mla_decode",
+     {{3, 1, 20, 2}, {2, 2, 128, 3}, {5, 2, 33, 1}},
+     [](const Dims& d) {
+       const int64_t rows = d[0] * d[1] * d[2], pages = d[0] * d[3];
+       return Dims{rows * 576, pages * 64 * 576, pages, d[0], rows * 512};
      }},
     {"paged_decode",
      {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},

@@ -324,6 +324,29 @@ TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
   EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
+/// Two new tokens of one sequence of three tokens, in page 1 of two; the first of them does not see the third.
+TEST(MlaDecodeOracle, KeysAreValuesAndTheFirstNewTokenDoesNotSeeTheSecond) {
+  OracleCase c("mla_decode", {{"b", 2}, {"s_q", 2}, {"h", 1}, {"max_pages", 1}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("block_table") = {1, 0};
+  c.tensor("lengths") = {3, 1};
+  auto& cache = c.tensor("cache");
+  const auto token = [&](int page, int slot) { return cache.begin() + (page * 64 + slot) * 576; };
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  std::fill(token(1, 3), cache.end(), nan);
+  std::fill(token(0, 1), token(1, 0), nan);
+  *token(1, 0) = 1, *token(1, 1) = 5, *token(1, 2) = 9;  // the first column
+  token(1, 1)[575] = 24;                                 // a column that is no value
+  *token(0, 0) = 7;
+  c.tensor("q")[575] = 1;  // the first new token of the first sequence
+  c.judge();
+  EXPECT_NEAR(c.expected[0], (1 + 5 * std::exp(1.0)) / (1 + std::exp(1.0)), 1e-14);
+  EXPECT_NEAR(c.expected[512], 5, 1e-14) << "no score: the mean";
+  EXPECT_EQ(c.expected[2 * 512], 0) << "a sequence of one token: the first new one sees none";
+  EXPECT_EQ(c.expected[3 * 512], 7);
+  EXPECT_NEAR(c.scale[512], std::sqrt(1 + 25 + 81) / 3, 1e-14);
+}
+
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
   c.for_each_input([](float) { return 0.0f; });

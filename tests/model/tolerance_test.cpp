@@ -603,6 +603,43 @@ TEST(ToleranceOfVarlenAttention, WeightsInBf16PassAndOperandsInFp8Fail) {
   EXPECT_GT(c.badness(varlen_attention(c, 22)), 2) << "operands in fp8";
 }
 
+/// Latent attention over pages: fp32 scores, weights rounded to so many bits, the result to bf16.
+std::vector<float> mla_decode(OracleCase& c, int weight_bits) {
+  constexpr std::int64_t kPage = 64, kKey = 576, kValue = 512;
+  const auto b = c.size("b"), s_q = c.size("s_q"), h = c.size("h"), max_pages = c.size("max_pages");
+  const auto &q = c.tensor("q"), &cache = c.tensor("cache"), &table = c.tensor("block_table");
+  std::vector<float> o(static_cast<std::size_t>(b * s_q * h * kValue), 0.0f);
+  for (std::int64_t row = 0; row < b * s_q * h; ++row) {
+    const std::int64_t s = row / h / s_q, later = s_q - 1 - row / h % s_q;
+    const auto seen = static_cast<std::int64_t>(c.tensor("lengths")[s]) - later;
+    const auto token = [&](std::int64_t j) {
+      const auto page = static_cast<std::int64_t>(table[s * max_pages + j / kPage]);
+      return cache.begin() + (page * kPage + j % kPage) * kKey;
+    };
+    std::vector<float> weight(static_cast<std::size_t>(std::max<std::int64_t>(seen, 0)));
+    float maximum = -INFINITY, sum = 0;
+    for (std::int64_t j = 0; j < seen; ++j) {
+      const float score = std::inner_product(token(j), token(j) + kKey, q.begin() + row * kKey, 0.0f);
+      maximum = std::max(maximum, weight[j] = score / 24);
+    }
+    for (float& w : weight) sum += w = std::exp(w - maximum);
+    for (std::int64_t j = 0; j < seen; ++j)
+      for (std::int64_t x = 0; x < kValue; ++x)
+        o[row * kValue + x] += keep_bits(weight[j], weight_bits) / sum * token(j)[x];
+  }
+  for (float& value : o) value = keep_bits(value, 7);
+  return o;
+}
+
+TEST(ToleranceOfMlaDecode, WeightsInBf16PassAndACacheInFp8Fails) {
+  OracleCase c("mla_decode", {{"b", 3}, {"s_q", 2}, {"h", 3}, {"max_pages", 3}}, 24);
+  EXPECT_LT(c.badness(mla_decode(c, 7)), 0.67);
+  EXPECT_GT(c.badness(mla_decode(c, 3)), 1);
+  for (float& value : c.tensor("cache"))
+    if (!std::isnan(value)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(mla_decode(c, 22)), 2) << "a cache in fp8";
+}
+
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);

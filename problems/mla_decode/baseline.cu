@@ -1,0 +1,164 @@
+// Native baseline: one block for 16 rows of a sequence, tensor cores by mma.sync, online softmax.
+//
+// A block has 16 rows (new token, head) and goes through all tokens of the sequence, 64 at a time. A warp
+// computes the scores of eight tokens; then each warp multiplies the weights with 64 of 512 columns of the same
+// tile. Nothing is split: the longest sequence decides.
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+constexpr int kThreads = 256, kWarps = 8, kRows = 16, kTokens = 64, kKey = 576, kValue = 512;
+constexpr int kPitch = kKey + 8, kPitchP = kTokens + 8;  // [elements]: rows shift by four banks
+
+struct Shared {
+  __nv_bfloat16 q[kRows * kPitch], tile[kTokens * kPitch], p[kRows * kPitchP];
+  float tops[kWarps][kRows], sums[kWarps][kRows];
+};
+
+__device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ void load_matrices(uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address(row))
+               : "memory");
+}
+__device__ void load_transposed(uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address(row))
+               : "memory");
+}
+__device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ uint32_t pair(float a, float b) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(a, b);
+  return *reinterpret_cast<const uint32_t*>(&both);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    decode(const __nv_bfloat16* q, const __nv_bfloat16* cache, const int* table, const int* lengths,
+           __nv_bfloat16* o, int s_q, int h, int max_pages, float factor) {
+  extern __shared__ __align__(16) uint8_t bytes[];
+  Shared& at = *reinterpret_cast<Shared*>(bytes);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, s = blockIdx.y, rows = s_q * h;
+  const int first_row = blockIdx.x * kRows, length = lengths[s];
+  const int64_t base = int64_t{s} * rows + first_row;
+  for (int i = threadIdx.x; i < kRows * kKey / 8; i += kThreads) {
+    const int r = i / (kKey / 8), x = i % (kKey / 8) * 8;
+    *reinterpret_cast<uint4*>(at.q + r * kPitch + x) =
+        first_row + r < rows ? *reinterpret_cast<const uint4*>(q + (base + r) * kKey + x) : uint4{};
+  }
+  float result[8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+  for (int first = 0; first < length; first += kTokens) {
+    const int64_t page = int64_t{table[int64_t{s} * max_pages + first / kTokens]} * kTokens;
+    __syncthreads();  // the last tile has been used
+    for (int i = threadIdx.x; i < kTokens * kKey / 8; i += kThreads) {
+      const int t = i / (kKey / 8), x = i % (kKey / 8) * 8;
+      *reinterpret_cast<uint4*>(at.tile + t * kPitch + x) =
+          first + t < length ? *reinterpret_cast<const uint4*>(cache + (page + t) * kKey + x) : uint4{};
+    }
+    __syncthreads();
+    // Scores of 16 rows and this warp's eight tokens.
+    float score[4] = {};
+    for (int k = 0; k < kKey; k += 32) {
+      uint32_t b[4], a[4];
+      load_matrices(b, at.tile + (warp * 8 + lane % 8) * kPitch + k + lane / 8 * 8);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        load_matrices(a, at.q + lane % 16 * kPitch + k + half * 16 + lane / 16 * 8);
+        multiply(score, a, b[half * 2], b[half * 2 + 1]);
+      }
+    }
+    float high[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + lane / 4 + half * 8;
+      const int seen = length - (s_q - 1 - row / h) - first - warp * 8 - lane % 4 * 2;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float& x = score[half * 2 + i];
+        x = i < seen ? x * factor : -INFINITY;
+      }
+      high[half] = fmaxf(score[half * 2], score[half * 2 + 1]);
+      high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
+      high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
+      if (lane % 4 == 0) at.tops[warp][lane / 4 + half * 8] = high[half];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = lane / 4 + half * 8;
+      float next = top[half];
+      for (int w = 0; w < kWarps; ++w) next = fmaxf(next, at.tops[w][r]);
+      const float zero = next == -INFINITY ? 0.0f : next, shrink = exp2f(top[half] - zero);
+      top[half] = next;
+      const float a = exp2f(score[half * 2] - zero), b = exp2f(score[half * 2 + 1] - zero);
+      sum[half] = sum[half] * shrink + a + b;
+      *reinterpret_cast<uint32_t*>(at.p + r * kPitchP + warp * 8 + lane % 4 * 2) = pair(a, b);
+#pragma unroll
+      for (auto& part : result) part[half * 2] *= shrink, part[half * 2 + 1] *= shrink;
+    }
+    __syncthreads();
+    // Weights times this warp's 64 columns.
+#pragma unroll
+    for (int k = 0; k < kTokens; k += 16) {
+      uint32_t a[4], b[4];
+      load_matrices(a, at.p + lane % 16 * kPitchP + k + lane / 16 * 8);
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        load_transposed(b, at.tile + (k + lane % 16) * kPitch + warp * 64 + n * 16 + lane / 16 * 8);
+        multiply(result[n * 2], a, b[0], b[1]);
+        multiply(result[n * 2 + 1], a, b[2], b[3]);
+      }
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 1);
+    sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
+    if (lane % 4 == 0) at.sums[warp][lane / 4 + half * 8] = sum[half];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int r = lane / 4 + half * 8;
+    if (first_row + r >= rows) continue;
+    float total = 0;
+    for (int w = 0; w < kWarps; ++w) total += at.sums[w][r];
+    const float scale = total > 0 ? 1 / total : 0.0f;
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+      *reinterpret_cast<uint32_t*>(o + (base + r) * kValue + warp * 64 + n * 8 + lane % 4 * 2) =
+          pair(result[n][half * 2] * scale, result[n][half * 2 + 1] * scale);
+  }
+}
+
+}  // namespace
+
+extern "C" const char* baseline_label() {
+  return "native: mma.sync, 16 rows of a sequence a block, not split, bf16";
+}
+
+extern "C" void launch(const __nv_bfloat16* q /*[b,s_q,h,576]*/,
+                       const __nv_bfloat16* cache /*[b * max_pages,64,576]*/,
+                       const int32_t* block_table /*[b,max_pages]*/, const int32_t* lengths /*[b]*/,
+                       __nv_bfloat16* o /*[b,s_q,h,512]*/, int64_t b, int64_t s_q, int64_t h,
+                       int64_t max_pages, void* /*workspace*/, cudaStream_t stream) {
+  const int bytes = static_cast<int>(sizeof(Shared));
+  cudaFuncSetAttribute(decode, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const dim3 grid(static_cast<unsigned>((s_q * h + kRows - 1) / kRows), static_cast<unsigned>(b));
+  decode<<<grid, kThreads, bytes, stream>>>(q, cache, block_table, lengths, o, static_cast<int>(s_q),
+                                            static_cast<int>(h), static_cast<int>(max_pages),
+                                            static_cast<float>(M_LOG2E / std::sqrt(double{kKey})));
+}
