@@ -113,6 +113,7 @@ const Problem kProblems[] = {
      {{129, 144, 136}, {260, 272, 264}},
      [](const Dims& d) {
        return Dims{d[0] * d[1], 1, d[2] * d[1], 1, d[0] * d[2]};
+     }},
     {"gemm_bias_gelu",
      {{129, 72, 136}, {140, 96, 264}},
      [](const Dims& d) {
@@ -164,6 +165,7 @@ const Problem kProblems[] = {
      {{5, 48}, {141, 16}, {3, 1136}},
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[0] * d[1] / 2, d[0] * d[1] / 16};
+     }},
     {"mla_decode",
      {{3, 1, 20, 2}, {2, 2, 128, 3}, {5, 2, 33, 1}},
      [](const Dims& d) {

@@ -116,6 +116,8 @@ TEST(GemmFp8Oracle, MultipliesByBothScalesAndDoesNotRoundTheResult) {
   EXPECT_EQ(c.expected[5], 0);
   EXPECT_EQ(c.expected[8 + 5], (448.0 * 0x1p-9 - 1.5 * 0.5) * 1.5);
   EXPECT_DOUBLE_EQ(c.scale[8 + 5], std::hypot(448.0 * 0x1p-9, 1.5 * 0.5) * 1.5);
+}
+
 TEST(GemmBiasGeluOracle, AddsTheBiasOfTheColumnAndTakesTheTanhForm) {
   OracleCase c("gemm_bias_gelu", {{"m", 2}, {"k", 8}, {"n", 8}}, 1);
   c.for_each_input([](float) { return 0.0f; });
