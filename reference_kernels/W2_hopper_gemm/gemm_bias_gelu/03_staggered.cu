@@ -1,13 +1,13 @@
-// Rung 3: one consumer multiplies while the other one applies GELU.
+// Rung 3: one consumer starts three steps later, to apply GELU while the other one multiplies.
 //
-// Changed     the second consumer waits, once, until the first one has issued three steps of k. From then
-//             on they come to the end of a tile at different times.
+// Changed     the second consumer waits, once, until the first one has issued three steps of k. They were
+//             to come to the end of a tile at different times from then on.
 // Why         in rung 2 both consumers finish a tile together, and the tensor cores rest until GELU and
 //             the stores into shared memory are done. One group of four warps alone can keep all tensor
 //             cores busy.
 // Prediction  1.03x: an epilogue takes about 3000 of 68000 clocks, and three steps of one consumer, 512
-//             clocks each, hide half of it or more. It failed: 1.00x. GELU costs 23 us whether or not the
-//             tensor cores have work meanwhile; the README says what else was tried.
+//             clocks each, hide half of it or more. It failed: 1.00x, because the lead is lost. A trace
+//             shows epilogues of 5200 clocks that begin 270 to 540 clocks apart, with a lead or without.
 //
 // Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of
