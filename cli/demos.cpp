@@ -413,8 +413,6 @@ template <Result<void> (*plain)(const Context&)>
 Result<void> alone(const Context& context, const DemoInputs& inputs) {
   if (!inputs.kernel.empty()) return fail("this demo takes no --kernel", {}, "capstone demo serving does");
   if (!inputs.record.empty()) return fail("this demo records nothing", {}, "capstone demo serving does");
-  if (inputs.p || inputs.k)
-    return fail("this demo takes neither -p nor -k", {}, "capstone demo monkeys does");
   return plain(context);
 }
 
@@ -452,12 +450,8 @@ const std::vector<Demo>& demos() {
        "It does more arithmetic, and it is faster: it was never about the arithmetic.", alone<flash_traffic>},
       {"serving", "W4", "static and continuous batching in a small server, with your attention kernel",
        "A batch that waits for its slowest request wastes every other place.", serving_demo},
-      {"monkeys", "W6", "many tries of one prompt, beside 1-(1-p)^k",
-       "Asking again helps, until it does not. Then somebody has to know something.", monkeys_demo},
       {"feedback", "W6", "a model that gets the judge's words after each try",
-       "It does not need more tries. It needs to be told what was wrong.", feedback_demo},
-      {"evolution", "W6", "ideas, kernels, rounds; and sample, refine and evolve at equal tries",
-       "Evolution needs an honest judge, or it breeds cheats.", evolution_demo}};
+       "It does not need more tries. It needs to be told what was wrong.", feedback_demo}};
   return all;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 // The course's live demos: ten to sixty seconds each.
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,6 @@ namespace capstone::cli {
 struct DemoInputs {
   std::string kernel;  ///< "attention=human/kernel.cu": in place of the demo's own
   std::string record;  ///< the file for what was measured
-  std::optional<double> p;  ///< the room's share of tries that are correct, in [0, 1]
-  std::optional<int> k;     ///< the room's number of tries
 };
 
 struct Demo {

@@ -19,6 +19,7 @@ if [ $student = yes ]; then
   for definition in $(grep -l '^graded: *true' problems/*/problem.yaml); do
     id=$(basename "$(dirname "$definition")")
     grep -E "^reference_kernels/[^/]*/$id/" <<< "$files" | grep -vE '/01_[^/]*$' >> "$leave" || true
+    grep -E "^examples/machine/$id/" <<< "$files" >> "$leave" || true
     for finished in $(grep -lE "^ +id: *[\"']?$id[\"']? *$" examples/*/capstone.yaml 2>/dev/null || true); do
       grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true
     done

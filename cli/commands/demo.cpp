@@ -58,9 +58,6 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   command->add_option("--kernel", inputs->kernel, "serving: your kernel in the server")
       ->option_text("attention=FILE");
   command->add_option("--record", inputs->record, "serving, warmup: write what was measured to this file");
-  command->add_option("-p", inputs->p, "monkeys: your share of tries that are correct, for the formula")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("-k", inputs->k, "monkeys: your number of tries")->check(CLI::Range(1, 1000000));
   command->callback([&context, &action, name, inputs] {
     action = [&context, name, inputs] { return demo(context, *name, *inputs); };
   });

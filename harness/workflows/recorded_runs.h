@@ -10,17 +10,15 @@ namespace capstone::workflows {
 
 /// One run, as `capstone machine show --format json` printed it.
 struct RecordedRun {
-  std::string name;        ///< of its file: "sample-h100"
-  machine::RunInfo info;   ///< kind, problem and when it began; the rest is empty
-  std::string device;      ///< what judged it; empty: a CPU
+  machine::RunInfo info;  ///< name, kind, problem and when it began; the rest is empty
+  std::string device;     ///< what judged it
   machine::Tree tree;
-  bool timed() const { return !device.empty(); }
 };
 
 /// @error a field is missing or has another type.
-Result<RecordedRun> read_recorded_run(const std::string& name, const Json& json);
+Result<RecordedRun> read_recorded_run(const Json& json);
 
-/// The runs in examples/machine/PROBLEM, sorted by problem and name. Files that are no such runs are left out.
+/// The runs in examples/machine/PROBLEM, sorted by problem and kind. Files that are no such runs are left out.
 std::vector<RecordedRun> recorded_runs(const Resources& resources);
 
 }  // namespace capstone::workflows

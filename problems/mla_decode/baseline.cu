@@ -1,8 +1,8 @@
 // Native baseline: one block for 16 rows of a sequence, tensor cores by mma.sync, online softmax.
 //
 // A block has 16 rows (new token, head) and goes through all tokens of the sequence, 64 at a time. A warp
-// computes the scores of eight tokens; then each warp multiplies the weights with 64 of 512 columns of the same
-// tile. Nothing is split: the longest sequence decides.
+// computes the scores of eight tokens; then each warp multiplies the weights with 64 of 512 columns of the
+// same tile. Nothing is split: the longest sequence decides.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

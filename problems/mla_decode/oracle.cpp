@@ -1,5 +1,5 @@
-// o[s, t, h, :] = sum_j softmax_j(q[s, t, h, :] . c_j / 24) * c_j[0:512] over the tokens that new token t of a
-// sequence sees, whose vectors lie in the pages of its row of the table; zeros where there is no token; in
+// o[s, t, h, :] = sum_j softmax_j(q[s, t, h, :] . c_j / 24) * c_j[0:512] over the tokens that new token t of
+// a sequence sees, whose vectors lie in the pages of its row of the table; zeros where there is no token; in
 // float64, unrounded.
 #include "problems/oracle.h"
 

@@ -29,6 +29,15 @@ TEST_F(Demos, ByHandCountWhatTheCourseSays) {
   }
 }
 
+TEST_F(Demos, FeedbackPlaysARecordedRefinement) {
+  const Outcome shown = capstone({"demo", "feedback"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "gemm_bf16, chain 1 (judged on: CPU (emulated CUDA), 2026-11-26)"));
+  EXPECT_TRUE(says(shown.out, "1-8"));
+  EXPECT_TRUE(says(shown.out, "correct in turn 1, best in turn 4"));
+  EXPECT_TRUE(says(shown.out, "we are HERE"));
+}
+
 TEST_F(Demos, OffByOneIsDiagnosed) {
   Outcome shown = capstone({"demo", "off-by-one"});
   ASSERT_EQ(shown.code, 0) << shown;

@@ -326,7 +326,8 @@ TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
   EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
-/// Two new tokens of one sequence of three tokens, in page 1 of two; the first of them does not see the third.
+/// Two new tokens of one sequence of three tokens, in page 1 of two; the first of them does not see the
+/// third.
 TEST(MlaDecodeOracle, KeysAreValuesAndTheFirstNewTokenDoesNotSeeTheSecond) {
   OracleCase c("mla_decode", {{"b", 2}, {"s_q", 2}, {"h", 1}, {"max_pages", 1}}, 1);
   c.for_each_input([](float) { return 0.0f; });

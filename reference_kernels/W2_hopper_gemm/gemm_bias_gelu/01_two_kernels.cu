@@ -4,6 +4,7 @@
 //             adds the bias and applies GELU in place, 16 bytes a thread.
 // Why         this is what PyTorch does, and each of the two kernels is as good as it can be by itself.
 // Prediction  0.70 ms for the product at 780 TFLOP/s, and 268 MB at 3 TB/s, 90 us: 0.79 ms.
+// Came        785 us on an H100, 701.09 TFLOP/s. 91 % of the native baseline.
 //
 // Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

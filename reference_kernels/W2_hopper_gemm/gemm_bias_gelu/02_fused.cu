@@ -6,6 +6,7 @@
 // Why         in rung 1 every result goes to memory and back for nine FLOPs.
 // Prediction  1.10x: 90 us less. GELU takes 32768 tanh a tile at 16 a clock, 2000 clocks, 18 us in 16
 //             tiles.
+// Came        721 us on an H100, 763.69 TFLOP/s, 1.09 times the rung before. 99 % of the native baseline.
 //
 // Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

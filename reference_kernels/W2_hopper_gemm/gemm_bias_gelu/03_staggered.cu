@@ -8,6 +8,7 @@
 // Prediction  1.03x: an epilogue takes about 3000 of 68000 clocks, and three steps of one consumer, 512
 //             clocks each, hide half of it or more. It failed: 1.00x, because the lead is lost. A trace
 //             shows epilogues of 5200 clocks that begin 270 to 540 clocks apart, with a lead or without.
+// Came        722 us on an H100, 762.42 TFLOP/s, 1.00 times the rung before. 99 % of the native baseline.
 //
 // Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

@@ -7,6 +7,7 @@
 // Why         an epilogue that is not hidden costs what it executes: rung 2 has 9 to 10 instructions for
 //             each result in the machine code, of which GELU itself needs six.
 // Prediction  1.01x: 7 instructions instead of 9.5, of an epilogue that costs 23 us.
+// Came        715 us on an H100, 769.42 TFLOP/s, 1.01 times the rung before. 100 % of the native baseline.
 //
 // Shapes      a [m, k], b [k, n], bias [n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

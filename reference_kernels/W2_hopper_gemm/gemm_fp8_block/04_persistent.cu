@@ -5,7 +5,7 @@
 //             from boxes in shared memory.
 // Why         a new block starts with an empty ring and ends with tensor cores that wait for its stores.
 // Prediction  1.05x rung 3: the first load of a tile takes a microsecond, its 128 steps take 40.
-// Came        963 us on an H100, 999.14 TFLOP/s, 1.01 times the rung before. 78 % of the native baseline.
+// Came        964 us on an H100, 998.12 TFLOP/s, 1.01 times the rung before. 78 % of the native baseline.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 128, in bands.

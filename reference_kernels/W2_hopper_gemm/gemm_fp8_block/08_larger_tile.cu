@@ -8,6 +8,7 @@
 //             from ordinary registers to uniform ones before each product. From L2 come 48 KB for 1024 cycles, as with
 //             clusters of two, and a tile has half as many ends.
 // Prediction  1.15x rung 7. It is 1.06x: what a step does before its first product still takes its time.
+// Came        809 us on an H100, 1189.84 TFLOP/s, 1.06 times the rung before. 92 % of the native baseline.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.

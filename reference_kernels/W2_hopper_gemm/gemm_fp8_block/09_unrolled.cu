@@ -8,6 +8,7 @@
 //             stage, its barrier, the slot, descriptors, places of scales. Meanwhile its group has no product on its way.
 //             Promotion already needs the time that the other group's products give.
 // Prediction  1.1x rung 8.
+// Came        716 us on an H100, 1344.25 TFLOP/s, 1.13 times the rung before. 104 % of the native baseline.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.

@@ -5,6 +5,7 @@
 // Why         this is what serving libraries do, and each of the kernels is as good as it can be by
 //             itself.
 // Prediction  1.24 ms for the products at 780 TFLOP/s, and 352 MB at 3 TB/s, 120 us: 1.36 ms.
+// Came        1.33 ms on an H100, 721.74 TFLOP/s. 100 % of the native baseline.
 //
 // Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

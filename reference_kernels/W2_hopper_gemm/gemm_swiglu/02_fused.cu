@@ -6,6 +6,7 @@
 // Why         in rung 1 gate and up go to memory and back only to meet.
 // Prediction  1.09x: 120 us less. SwiGLU takes 16384 exponentials and as many reciprocals a tile, 2000
 //             clocks of 68000.
+// Came        1.23 ms on an H100, 785.50 TFLOP/s, 1.09 times the rung before. 108 % of the native baseline.
 //
 // Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

@@ -6,6 +6,7 @@
 // Why         in rung 2 a pair of results takes a store and an address, and 128 threads wait for each
 //             other four times a tile.
 // Prediction  1.005x: an epilogue costs 2 % of the time, of which stores and barriers are a quarter.
+// Came        1.22 ms on an H100, 788.76 TFLOP/s, 1.00 times the rung before. 109 % of the native baseline.
 //
 // Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two; tiles of 128 x 256, two of

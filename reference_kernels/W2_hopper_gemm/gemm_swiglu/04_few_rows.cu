@@ -5,6 +5,7 @@
 // Why         with 16 rows, the second block of a cluster multiplies zeros. 112 tiles of weights are 1.7
 //             waves of 66 clusters, but one wave of 132 blocks.
 // Prediction  1.1x at 16 rows: 235 MB of weights at 3 TB/s are 78 us. At 4096 rows nothing.
+// Came        1.22 ms on an H100, 788.81 TFLOP/s, 1.00 times the rung before. 109 % of the native baseline.
 //
 // Shapes      x [m, k], wg and wu [k, n], h [m, n], bf16, row-major.
 // Launch      one block of 384 threads per multiprocessor, in clusters of two if m > 128; tiles of 128 x

@@ -8,7 +8,7 @@
 //             leaves the memory idle.
 // Prediction  1 row of x: the memory decides, 1.3x cuBLAS with bf16 weights. 16 rows: 1.1 G multiply-adds in
 //             fp32, 36 us at best, so a tie with it.
-// Came        303 us on an H100, 116 GB/s, 0.98 times the rung before. 17 % of the native baseline.
+// Came        302 us on an H100, 116 GB/s, 0.98 times the rung before. 17 % of the native baseline.
 //
 // Shapes      x [m, k] bf16, w [n, k] int4x2, scales [n, k / 128] bf16, y [m, n] bf16.
 // Launch      <<<(n / 8, m / 8), 256>>>: a warp a row of w and up to eight rows of x.

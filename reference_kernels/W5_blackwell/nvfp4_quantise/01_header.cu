@@ -6,6 +6,7 @@
 // Prediction  the loads of a warp lie 32 bytes apart, so each touches 32 sectors, and a thread stores single
 //             bytes 8 bytes apart. The conversion works on the bits of a double, some 40 instructions a
 //             number. With the division about 70 instructions where 24 keep up with the memory: 180 us.
+// Came        217 us on an H100, 794 GB/s. 94 % of the native baseline.
 //
 // Shapes      x [rows, cols] bf16, codes [rows, cols] e2m1x2, scales [rows, cols/16] e4m3.
 // Launch      <<<rows * cols / 16 / 256, 256>>>.

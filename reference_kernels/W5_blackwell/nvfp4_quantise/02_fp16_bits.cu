@@ -10,6 +10,7 @@
 //             2^-23; the rounding to fp16 brings it back, and anything else is at least 2^-8 away.
 // Prediction  about 10 instructions a number, so the memory decides: 172 MB, 60 us, less what the accesses
 //             cost: neighbouring lanes read 32 bytes apart, and each load fetches every sector half used.
+// Came        55.6 us on an H100, 3091 GB/s, 3.89 times the rung before. 365 % of the native baseline.
 //
 // Shapes      x [rows, cols] bf16, codes [rows, cols] e2m1x2, scales [rows, cols/16] e4m3.
 // Launch      <<<rows * cols / 16 / 256, 256>>>.

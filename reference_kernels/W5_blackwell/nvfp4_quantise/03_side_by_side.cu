@@ -6,6 +6,7 @@
 // Why         rung 2 reads two vectors a lane, so each of its loads touches every sector of 1 KB for half
 //             of it, and has 32 bytes a thread on their way.
 // Prediction  the speed of a copy: 172 MB, 57 us. 1.1 times rung 2.
+// Came        54.9 us on an H100, 3133 GB/s, 1.01 times the rung before. 371 % of the native baseline.
 //
 // Shapes      x [rows, cols] bf16, codes [rows, cols] e2m1x2, scales [rows, cols/16] e4m3.
 // Launch      <<<rows * cols / 8 / 1024, 256>>>: a thread block has 1024 vectors in a row.

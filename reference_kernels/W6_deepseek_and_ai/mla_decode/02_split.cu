@@ -29,7 +29,7 @@ constexpr int kTokens = 64;              // of a page, and of a tile
 constexpr int kKey = 576, kValue = 512;  // columns of the cache; the first ones are values, too
 constexpr int kRows = 64;                // of q, for a block: row t * h + head of a sequence
 constexpr int kThreads = 256, kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
-constexpr int kPanel = 64 * 128;         // [B]: 64 rows of 64 columns; 16-byte pieces are swizzled
+constexpr int kPanel = 64 * 128;  // [B]: 64 rows of 64 columns; 16-byte pieces are swizzled
 constexpr int kTile = kKey / 64 * kPanel;
 constexpr int kShared = 3 * kTile + kPanel;  // queries, two tiles, weights
 constexpr int kMostSequences = 4096;
@@ -328,7 +328,7 @@ struct Block {
       const Segment segment = walk.now;
       top[0] = top[1] = -INFINITY, sum[0] = sum[1] = 0;
 #pragma unroll
-      for (float& x : reinterpret_cast<float (&)[128]>(o)) x = 0;
+      for (float& x : reinterpret_cast<float(&)[128]>(o)) x = 0;
       __syncthreads();  // the last segment's queries, tiles and sums have been used
       fetch(queries(), p.q + (int64_t{segment.sequence} * p.rows() + first_row) * kKey, p.rows() - first_row);
       fetch_tile(segment, segment.first, 0);

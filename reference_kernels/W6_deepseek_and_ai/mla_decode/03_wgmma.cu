@@ -26,13 +26,13 @@
 #include <stdexcept>
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 64;                   // of a page, and of a tile
-constexpr int kKey = 576, kValue = 512;       // columns of the cache; the first ones are values, too
-constexpr int kRows = 64;                     // of q, for a block: row t * h + head of a sequence
+constexpr int kTokens = 64;              // of a page, and of a tile
+constexpr int kKey = 576, kValue = 512;  // columns of the cache; the first ones are values, too
+constexpr int kRows = 64;                // of q, for a block: row t * h + head of a sequence
 constexpr int kThreads = 384, kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
-constexpr int kPanels = kKey / 64;            // a panel: 64 rows of 64 columns, as TMA swizzles them
-constexpr int kPanel = 64 * 128;              // [B]
-constexpr int kTile = kPanels * kPanel;       // [B]
+constexpr int kPanels = kKey / 64;                  // a panel: 64 rows of 64 columns, as TMA swizzles them
+constexpr int kPanel = 64 * 128;                    // [B]
+constexpr int kTile = kPanels * kPanel;             // [B]
 constexpr int kShared = 3 * kTile + kPanel + 1024;  // queries, two tiles, weights
 constexpr int kMostSequences = 4096;
 static_assert(4 * (kMostSequences + 1) <= kTile, "the starts of sequences lie in a tile's place at first");
@@ -122,14 +122,14 @@ __device__ void wait_for_products() {
 #define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)
 #define D64(i) D16(i), D16(i + 16), D16(i + 32), D16(i + 48)
 #define LIST16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-#define LIST128                                                                                            \
-  LIST16                                                                                                   \
-  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                     \
-  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                     \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "                       \
-  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                       \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "                       \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "           \
+#define LIST128                                                                                  \
+  LIST16                                                                                         \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "           \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "             \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 /// Scores: 64 rows x 32 tokens, 16 columns deep; both operands lie in shared memory along the depth.
@@ -142,10 +142,10 @@ __device__ void multiply_scores(float (&d)[16], uint64_t q, uint64_t k, bool add
 }
 /// Values: 64 rows x 256 columns, 16 tokens deep; the weights lie in shared memory.
 __device__ void multiply_values(float (&d)[128], uint64_t p, uint64_t v) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" LIST128 "}, %128, %129, 1, 1, 1, 0, 1;"
-      : D64(0), D64(64)
-      : "l"(p), "l"(v));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" LIST128
+               "}, %128, %129, 1, 1, 1, 0, 1;"
+               : D64(0), D64(64)
+               : "l"(p), "l"(v));
 }
 
 __device__ float power_of_two(float x) {

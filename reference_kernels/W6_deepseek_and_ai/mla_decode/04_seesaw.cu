@@ -27,14 +27,14 @@
 #include <stdexcept>
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kTokens = 64;                   // of a page, and of a tile
-constexpr int kKey = 576, kValue = 512;       // columns of the cache; the first ones are values, too
-constexpr int kRows = 64;                     // of q, for a block: row t * h + head of a sequence
+constexpr int kTokens = 64;              // of a page, and of a tile
+constexpr int kKey = 576, kValue = 512;  // columns of the cache; the first ones are values, too
+constexpr int kRows = 64;                // of q, for a block: row t * h + head of a sequence
 constexpr int kThreads = 384, kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
-constexpr int kPanels = kKey / 64;            // a panel: 64 rows of 64 columns, as TMA swizzles them
-constexpr int kPanel = 64 * 128;              // [B]
-constexpr int kTile = kPanels * kPanel;       // [B]
-constexpr int kQueries = kTile - kPanel;      // [B]: the last panel of the queries is in registers
+constexpr int kPanels = kKey / 64;        // a panel: 64 rows of 64 columns, as TMA swizzles them
+constexpr int kPanel = 64 * 128;          // [B]
+constexpr int kTile = kPanels * kPanel;   // [B]
+constexpr int kQueries = kTile - kPanel;  // [B]: the last panel of the queries is in registers
 constexpr int kShared = kQueries + 2 * kTile + 2 * kPanel + 1024;  // two tiles; weights of both consumers
 constexpr int kMostSequences = 4096;
 static_assert(4 * (kMostSequences + 1) <= kTile, "the starts of sequences lie in a tile's place at first");
@@ -136,13 +136,13 @@ __device__ void wait_for_products() {
 #define LIST32                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST128                                                                                            \
-  LIST32                                                                                                   \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                     \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "                       \
-  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                       \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "                       \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "           \
+#define LIST128                                                                                  \
+  LIST32                                                                                         \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "           \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "             \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 /// Scores: 64 rows x 64 tokens, 16 columns deep; keys lie in shared memory along the depth, queries there or
@@ -276,9 +276,7 @@ struct Places {
 
   __device__ uint8_t* queries() const { return tiles; }
   __device__ uint8_t* tile(int stage) const { return tiles + kQueries + stage * kTile; }
-  __device__ uint8_t* weights(int consumer) const {
-    return tiles + kQueries + 2 * kTile + consumer * kPanel;
-  }
+  __device__ uint8_t* weights(int consumer) const { return tiles + kQueries + 2 * kTile + consumer * kPanel; }
 };
 
 __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, const Problem& p, Walk walk,
@@ -334,7 +332,7 @@ struct Consumer {
   const int me, first_row;  // 0 or 1; of the block's rows
   float o[128], s[32];
   uint32_t w[16], q[16];  // weights; the last 64 columns of the queries
-  float top[2], sum[2];  // of rows row and row + 8
+  float top[2], sum[2];   // of rows row and row + 8
 
   __device__ int row() const { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
 
@@ -361,8 +359,7 @@ struct Consumer {
     wait(&at.bars->full[stage][0], phase);
     begin_multiplying();
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      multiply_scores(s, q + i * 4, k + bytes_on(kQueries + i * 32), i > 0);
+    for (int i = 0; i < 4; ++i) multiply_scores(s, q + i * 4, k + bytes_on(kQueries + i * 32), i > 0);
 #pragma unroll
     for (int part = 1; part < kParts; ++part) {
       wait(&at.bars->full[stage][part], phase);
@@ -389,8 +386,7 @@ struct Consumer {
     const uint64_t v = values(stage), weights = matrix(at.weights(1 - me), 0);
     begin_multiplying();
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      multiply_values(o, weights + bytes_on(i * 32), v + bytes_on(i * 2048), true);
+    for (int i = 0; i < 4; ++i) multiply_values(o, weights + bytes_on(i * 32), v + bytes_on(i * 2048), true);
     commit();
   }
   __device__ void mask(const Segment& segment, int tile) {
