@@ -658,6 +658,7 @@ struct Consumer {
   /// One thread counts this block in, or looks how many have been; both consumers learn what it found.
   __device__ int parts_done(int* counter, int count, int odd) {
     if (me == 0 && threadIdx.x % 128 == 0) {
+      __threadfence();  // what the block has written comes before the count
       at.done[odd] = atomicAdd(counter, count);
       __threadfence();
     }
