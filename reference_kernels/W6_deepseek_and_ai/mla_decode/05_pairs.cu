@@ -5,8 +5,8 @@
 //             have used it.
 // Why         128 heads are two blocks that read the same tiles. In rung 4 each asks the L2 cache for 72 KB a
 //             tile, 50 bytes a clock, which is about what the L2 cache can give to all multiprocessors.
-// Prediction  half of the L2 traffic; 1.05x to 1.1x at 128 heads, nothing at 16 heads, which have no partner. It
-//             failed: on an H100 with and without pairs differ by 1.5 % at most, in both directions. What a
+// Prediction  half of the L2 traffic; 1.05x to 1.1x at 128 heads, nothing at 16 heads, which have no partner.
+//             It failed: on an H100 with and without pairs differ by 4 % at most, in both directions. What a
 //             block takes from the L2 cache was not what it waited for.
 //
 // Shapes      q [b, s_q, h, 576]; cache [b * max_pages, 64, 576]; block_table [b, max_pages]; lengths [b];
