@@ -2,8 +2,7 @@
 //
 // Changed     of each two tiles, one group computes the scores of the first, the other those of the second. A
 //             group multiplies its own weights from registers and the other's from shared memory, each with
-//             its 256 columns. The last 64 columns of the queries move to registers, which makes room for
-//             both groups' weights. A tile arrives and is released in three parts; a maximum that moves by
+//             its 256 columns. A tile arrives and is released in three parts, and a maximum that moves by
 //             less than 8 stays.
 // Why         in rung 3 both groups wait for the softmax, so the tensor cores wait, too.
 // Prediction  the softmax, a fifth of rung 3's time, disappears behind products: 1.3x; 550 TFLOP/s.
@@ -31,11 +30,10 @@ constexpr int kTokens = 64;              // of a page, and of a tile
 constexpr int kKey = 576, kValue = 512;  // columns of the cache; the first ones are values, too
 constexpr int kRows = 64;                // of q, for a block: row t * h + head of a sequence
 constexpr int kThreads = 384, kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
-constexpr int kPanels = kKey / 64;        // a panel: 64 rows of 64 columns, as TMA swizzles them
-constexpr int kPanel = 64 * 128;          // [B]
-constexpr int kTile = kPanels * kPanel;   // [B]
-constexpr int kQueries = kTile - kPanel;  // [B]: the last panel of the queries is in registers
-constexpr int kShared = kQueries + 2 * kTile + 2 * kPanel + 1024;  // two tiles; weights of both consumers
+constexpr int kPanels = kKey / 64;                  // a panel: 64 rows of 64 columns, as TMA swizzles them
+constexpr int kPanel = 64 * 128;                    // [B]
+constexpr int kTile = kPanels * kPanel;             // [B]
+constexpr int kShared = 3 * kTile + kPanel + 1024;  // queries, two tiles, weights
 constexpr int kMostSequences = 4096;
 static_assert(4 * (kMostSequences + 1) <= kTile, "the starts of sequences lie in a tile's place at first");
 
@@ -46,7 +44,6 @@ __device__ constexpr int first_panel(int part) { return part == 0 ? kPanels - 1 
 __device__ constexpr int panels_of(int part) { return part == 0 ? 1 : 4; }
 
 struct Problem {
-  const __nv_bfloat16* q;
   const int *table, *lengths;
   __nv_bfloat16* o;
   float* pieces;   // [2 * shares, rows, 512]: results of parts of a sequence
@@ -145,22 +142,13 @@ __device__ void wait_for_products() {
   "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-/// Scores: 64 rows x 64 tokens, 16 columns deep; keys lie in shared memory along the depth, queries there or
-/// in registers.
+/// Scores: 64 rows x 64 tokens, 16 columns deep; both operands lie in shared memory along the depth.
 __device__ void multiply_scores(float (&d)[32], uint64_t q, uint64_t k, bool add) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" LIST32 "}, %32, %33, p, 1, 1, 0, 0;\n}"
       : D16(0), D16(16)
       : "l"(q), "l"(k), "r"(static_cast<int>(add)));
-}
-__device__ void multiply_scores(float (&d)[32], const uint32_t* q, uint64_t k, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" LIST32
-      "}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
-      : D16(0), D16(16)
-      : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "l"(k), "r"(static_cast<int>(add)));
 }
 /// Values: 64 rows x 256 columns, 16 tokens deep; the weights come from registers or from shared memory.
 __device__ void multiply_values(float (&d)[128], const uint32_t* p, uint64_t v, bool add) {
@@ -275,8 +263,8 @@ struct Places {
   float (*sums)[2][kRows];  // at the end of a segment, even and odd ones
 
   __device__ uint8_t* queries() const { return tiles; }
-  __device__ uint8_t* tile(int stage) const { return tiles + kQueries + stage * kTile; }
-  __device__ uint8_t* weights(int consumer) const { return tiles + kQueries + 2 * kTile + consumer * kPanel; }
+  __device__ uint8_t* tile(int stage) const { return tiles + (1 + stage) * kTile; }
+  __device__ uint8_t* weights() const { return tiles + 3 * kTile; }
 };
 
 __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, const Problem& p, Walk walk,
@@ -287,8 +275,8 @@ __device__ void produce(const CUtensorMap* map_q, const CUtensorMap* map_cache, 
     const Segment& s = walk.now;
     wait(&bars.empty_q, phase_q);
     phase_q ^= 1;
-    arrive_and_expect(&bars.full_q, kQueries);
-    for (int panel = 0; panel < kPanels - 1; ++panel)
+    arrive_and_expect(&bars.full_q, kTile);
+    for (int panel = 0; panel < kPanels; ++panel)
       load_rows(at.queries() + panel * kPanel, map_q, panel * 64, first_row, s.sequence, &bars.full_q);
     const int* const pages = p.table + int64_t{s.sequence} * p.max_pages;
     int page = pages[s.first];
@@ -331,43 +319,25 @@ struct Consumer {
   const Places& at;
   const int me, first_row;  // 0 or 1; of the block's rows
   float o[128], s[32];
-  uint32_t w[16], q[16];  // weights; the last 64 columns of the queries
-  float top[2], sum[2];   // of rows row and row + 8
+  uint32_t w[16];
+  float top[2], sum[2];  // of rows row and row + 8
 
   __device__ int row() const { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
 
   __device__ void release(int stage, int part) const {
     if (threadIdx.x % 128 == 0) arrive(&at.bars->empty[stage][part]);
   }
-  __device__ void release_queries() const {
-    if (threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
-  }
-  __device__ void load_last_queries(int sequence) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int r = first_row + row() + half * 8;
-      const __nv_bfloat16* const from = p.q + (int64_t{sequence} * p.rows() + r) * kKey + kKey - 64;
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        q[i / 2 * 4 + i % 2 * 2 + half] =
-            r < p.rows() ? *reinterpret_cast<const uint32_t*>(from + i * 8 + threadIdx.x % 4 * 2) : 0;
-    }
-  }
-  /// Starts the scores of a tile; its parts come one after another, the last panel first.
+  /// Starts the scores of a tile; its parts come one after another.
   __device__ void ask_for_scores(int stage, int phase) {
-    const uint64_t queries = matrix(at.queries(), 0), k = matrix(at.tile(stage), 0);
-    wait(&at.bars->full[stage][0], phase);
-    begin_multiplying();
+    const uint64_t q = matrix(at.queries(), 0), k = matrix(at.tile(stage), 0);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) multiply_scores(s, q + i * 4, k + bytes_on(kQueries + i * 32), i > 0);
-#pragma unroll
-    for (int part = 1; part < kParts; ++part) {
+    for (int part = 0; part < kParts; ++part) {
       wait(&at.bars->full[stage][part], phase);
       begin_multiplying();
 #pragma unroll
-      for (int i = 0; i < 16; ++i) {
+      for (int i = 0; i < panels_of(part) * 4; ++i) {
         const int on = (first_panel(part) + i / 4) * kPanel + i % 4 * 32;
-        multiply_scores(s, queries + bytes_on(on), k + bytes_on(on), true);
+        multiply_scores(s, q + bytes_on(on), k + bytes_on(on), part > 0 || i > 0);
       }
     }
     commit();
@@ -383,7 +353,7 @@ struct Consumer {
   }
   /// The same with the weights of the other one.
   __device__ void ask_for_others(int stage) {
-    const uint64_t v = values(stage), weights = matrix(at.weights(1 - me), 0);
+    const uint64_t v = values(stage), weights = matrix(at.weights(), 0);
     begin_multiplying();
 #pragma unroll
     for (int i = 0; i < 4; ++i) multiply_values(o, weights + bytes_on(i * 32), v + bytes_on(i * 2048), true);
@@ -463,7 +433,7 @@ struct Consumer {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int r = row() + half * 8;
-      uint8_t* const to = at.weights(me) + r * 128 + lane % 4 * 4;
+      uint8_t* const to = at.weights() + r * 128 + lane % 4 * 4;
 #pragma unroll
       for (int j = 0; j < 8; ++j) *reinterpret_cast<uint32_t*>(to + (j ^ r % 8) * 16) = w[j * 2 + half];
       if (lane % 4 == 0) at.tops[me][r] = top[half];
@@ -482,7 +452,7 @@ struct Consumer {
     ask_for_scores(0, phase);
     wait_for_products<0>();
     release(0, 0);
-    if (last) release_queries();
+    if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
     mask(segment, tile);
     next_tops(next);
     move_tops(next, by);
@@ -502,13 +472,11 @@ struct Consumer {
     wait_for_products<0>();
     release(1, 1);
   }
-  /// The second consumer's part: its scores while the first has its softmax, its softmax while the first
-  /// multiplies, and then both products. A product cannot be started earlier: a warp waits until the tensor
-  /// cores take it, and its softmax would wait, too.
+  /// The second consumer's part: it multiplies with the first one's weights while its own come into being.
   __device__ void second_part(const Segment& segment, int tile, int phase, bool last) {
     float next[2], by[2];
     if (tile + 1 == segment.last) {
-      release_queries();
+      if (threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
       wait_for_others(next);
       move_tops(next, by);
       if (matters(by)) shrink(by);
@@ -519,21 +487,21 @@ struct Consumer {
       return;
     }
     ask_for_scores(1, phase);
+    wait_for_others(next);
     wait_for_products<0>();
     release(1, 0);
-    if (last) release_queries();
-    mask(segment, tile + 1);
-    wait_for_others(next);
+    if (last && threadIdx.x % 128 == 0) arrive(&at.bars->empty_q);
     move_tops(next, by);
     if (matters(by)) shrink(by);
+    clear_values(segment, tile, 0);
+    ask_for_others(0);
+    mask(segment, tile + 1);
     next_tops(next);
     move_tops(next, by);
     to_weights();
-    publish();
-    clear_values(segment, tile, 0);
-    ask_for_others(0);
     wait_for_products<0>();
     release(0, 2);
+    publish();
     if (matters(by)) shrink(by);
     clear_values(segment, tile + 1, 1);
     ask_for_own(1);
@@ -590,7 +558,6 @@ struct Consumer {
       top[0] = top[1] = -INFINITY, sum[0] = sum[1] = 0;
 #pragma unroll
       for (float& x : o) x = 0;
-      load_last_queries(segment.sequence);
       wait(&at.bars->full_q, phase_q);
       phase_q ^= 1;
       for (int tile = segment.first; tile < segment.last; tile += 2) {
@@ -739,8 +706,7 @@ extern "C" void launch(const __nv_bfloat16* q /*[b,s_q,h,576]*/,
   const int64_t rows = s_q * h;
   const Division d = division_of(rows);
   float* const pieces = static_cast<float*>(workspace);
-  const Problem p{q,
-                  block_table,
+  const Problem p{block_table,
                   lengths,
                   o,
                   pieces,

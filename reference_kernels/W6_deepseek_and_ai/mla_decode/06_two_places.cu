@@ -1,25 +1,29 @@
-// Rung 6: whoever finishes a sequence's last part merges it, with its own part still in registers.
+// Rung 6: the weights of both groups have places of their own, so the second softmax comes before the
+// products.
 //
-// Changed     no kernel merges. A block that has a part of a sequence counts itself in; the one that comes
-//             last adds the parts of the others to its own registers and writes the result. Parts are
-//             written as threads hold them, 16 bytes each. A small kernel in front clears the counters and
-//             writes zeros for empty sequences; the main kernel starts early.
-// Why         in rung 5 the merge takes 18 us of 292: it begins when the last block ends, and 34 MB of parts
-//             go to memory and come back. Mostly a sequence has two parts: the second one was written long
-//             ago by a block that began with it, and the first one need not be written at all.
-// Prediction  1.05x at 128 sequences; nothing with 16 sequences, whose parts all end at the same time.
+// Changed     the last 64 columns of the queries are in registers; their place in shared memory takes the
+// second
+//             group's weights. That group makes its weights as soon as it has its scores, and multiplies
+//             afterwards. A consumer's arrivals at both blocks come from two warps, at addresses found once.
+// Why         a step of two tiles takes 5860 clocks in rung 5, and products are 4352 of them. The second
+// group
+//             starts the products with the first one's weights before its softmax, because their place must
+//             be free for its own. But a warp waits until the tensor cores take its products: the softmax
+//             begins 700 clocks late, and the first group waits 600 for its result.
+// Prediction  5200 clocks a step: 1.10x with two new tokens, where products decide; 1.03x at the measured
+// size.
 //
 // Shapes      q [b, s_q, h, 576]; cache [b * max_pages, 64, 576]; block_table [b, max_pages]; lengths [b];
 //             o [b, s_q, h, 512].
-// Launch      128 threads for each sequence; then as many blocks as multiprocessors, 384 threads, one or two
-//             a cluster.
-// Resources   232 registers per consumer, 40 a producer; 225 KB of shared memory; workspace: two parts for
-//             each share, 2056 bytes a row, and four bytes for each row tile of a sequence.
+// Launch      as many blocks as multiprocessors, 384 threads, one or two a cluster; then 256 threads for
+//             eight rows of a sequence.
+// Resources   232 registers per consumer, 40 a producer; 225 KB of shared memory; workspace: two pieces for
+//             each share, 2052 bytes a row.
 // Cost        2 s_q h (576 + 512) sum(lengths) FLOPs; 1152 sum(lengths) bytes, if blocks with the same
 //             sequence find each other's tiles in the L2 cache.
 // Divides     s_q * h <= 256 and b <= 4096 (the problem says so); nothing else.
-// Source      fix-up of parts as in stream-K, M. Osama et al. (2023), but by the last one, so nothing waits.
-//             Needs sm_90a.
+// Source      FlashMLA's schedule of two warp groups ("seesaw"), DeepSeek (2025); multicast as in the GEMM
+//             ladder of W2. Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -33,7 +37,7 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kTokens = 64;              // of a page, and of a tile
 constexpr int kKey = 576, kValue = 512;  // columns of the cache; the first ones are values, too
 constexpr int kRows = 64;                // of q, for a block: row t * h + head of a sequence
-constexpr int kThreads = 384, kClearThreads = 128;
+constexpr int kThreads = 384, kMergeThreads = 256, kMergeWarps = kMergeThreads / 32;
 constexpr int kPanels = kKey / 64;        // a panel: 64 rows of 64 columns, as TMA swizzles them
 constexpr int kPanel = 64 * 128;          // [B]
 constexpr int kTile = kPanels * kPanel;   // [B]
@@ -53,16 +57,14 @@ struct Problem {
   const __nv_bfloat16* q;
   const int *table, *lengths;
   __nv_bfloat16* o;
-  float4* parts;  // [2 * shares, row tiles, 32, 256]: results of parts of sequences, as threads hold them
-  float2* sums;   // [2 * shares, row tiles, 64]: what their exponents are relative to, and their sums
-  int* counters;  // [b, row tiles]: parts that are done
+  float* pieces;   // [2 * shares, rows, 512]: results of parts of a sequence
+  float* weights;  // [2 * shares, rows]: log2 of the sum of their exponentials
   int b, s_q, h, max_pages;
   int groups;  // of rows, one for a block or a pair of blocks
   int shares;  // of all tokens
   float factor;
 
   __host__ __device__ int rows() const { return s_q * h; }
-  __host__ __device__ int row_tiles() const { return (rows() + kRows - 1) / kRows; }
 };
 
 // ---- barriers and copies ----------------------------------------------------------------------------------
@@ -261,9 +263,9 @@ __device__ int sequence_of(const int* starts, int tile, int b) {
 }
 
 /// The part of a sequence that lies in a share: its tiles first to last - 1, counted from the sequence's own
-/// first one, which is tile `start` of all.
+/// first one.
 struct Segment {
-  int sequence, length, start, first, last;
+  int sequence, length, first, last;
   __device__ int tiles() const { return last - first; }
   __device__ bool whole() const { return first == 0 && last == tiles_of(length); }
 };
@@ -273,15 +275,13 @@ struct Walk {
   int left;  // tiles of the share that no segment has had
   Segment now;
 
-  __device__ Walk(const Problem& p, int sequence, int start, int begin, int tiles)
-      : lengths(p.lengths), left(tiles) {
-    now = {sequence, lengths[sequence], start, begin - start, 0};
+  __device__ Walk(const Problem& p, int sequence, int offset, int tiles) : lengths(p.lengths), left(tiles) {
+    now = {sequence, lengths[sequence], offset, 0};
     fit();
   }
   __device__ bool more() const { return now.tiles() > 0; }
   __device__ void next() {
     left -= now.tiles();
-    now.start += tiles_of(now.length);
     now.last = now.first = 0;
     if (left == 0) return;
     do now.length = lengths[++now.sequence];
@@ -291,18 +291,6 @@ struct Walk {
 
  private:
   __device__ void fit() { now.last = min(tiles_of(now.length), now.first + left); }
-};
-/// The parts of a sequence: shares first to last.
-struct Parts {
-  int first, last;
-  bool second;  // in its first share another sequence lies in front
-
-  __device__ Parts(const Segment& s, int tiles, int sharers)
-      : first(share_of(s.start, tiles, sharers)),
-        last(share_of(s.start + tiles_of(s.length) - 1, tiles, sharers)),
-        second(first_tile(tiles, first, sharers) < s.start) {}
-  __device__ int count() const { return last - first + 1; }
-  __device__ int place(int share) const { return 2 * share + (share == first && second); }
 };
 
 // ---- the two roles ----------------------------------------------------------------------------------------
@@ -315,7 +303,6 @@ struct Places {
   Barriers* bars;
   float (*tops)[kRows];     // of each consumer: what its last exponents are relative to
   float (*sums)[2][kRows];  // at the end of a segment, even and odd ones
-  int* done;                // parts of the sequence that are done; two, too
 
   __device__ uint8_t* queries() const { return tiles; }
   __device__ uint8_t* tile(int stage) const { return tiles + kQueries + stage * kTile; }
@@ -597,114 +584,49 @@ struct Consumer {
     release(1, 2);
   }
 
-  /// The last part to be done takes the others.
-  __device__ void add_part(int place, float (&total)[2]) {
-    const int64_t tile = int64_t{place} * p.row_tiles() + first_row / kRows;
-    float by[2];
-    bool higher[2];  // this one's maximum
-    float2 read[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      read[half] = __ldcg(p.sums + tile * kRows + row() + half * 8);
-      const float difference = top[half] - read[half].x;
-      higher[half] = top[half] >= read[half].x;
-      by[half] = top[half] == read[half].x ? 1.0f : power_of_two(-fabsf(difference));
-      top[half] = fmaxf(top[half], read[half].x);
-    }
-    // The part with the lower maximum is made smaller, so the bits are the same whichever part is last.
-    const auto add = [&](float own, float other, int half) {
-      return higher[half] ? fmaf(other, by[half], own) : fmaf(own, by[half], other);
-    };
-    total[0] = add(total[0], read[0].y, 0), total[1] = add(total[1], read[1].y, 1);
-    const float4* const part = p.parts + tile * 32 * 256 + me * 128 + threadIdx.x % 128;
-#pragma unroll
-    for (int j = 0; j < 32; ++j) {
-      const float4 four = __ldcg(part + j * 256);
-      o[j * 4] = add(o[j * 4], four.x, 0);
-      o[j * 4 + 1] = add(o[j * 4 + 1], four.y, 0);
-      o[j * 4 + 2] = add(o[j * 4 + 2], four.z, 1);
-      o[j * 4 + 3] = add(o[j * 4 + 3], four.w, 1);
-    }
-  }
-  __device__ void write_part(int place, const float (&total)[2]) {
-    const int64_t tile = int64_t{place} * p.row_tiles() + first_row / kRows;
-    if (me == 0 && threadIdx.x % 4 == 0)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        p.sums[tile * kRows + row() + half * 8] = make_float2(top[half], total[half]);
-    float4* const part = p.parts + tile * 32 * 256 + me * 128 + threadIdx.x % 128;
-#pragma unroll
-    for (int j = 0; j < 32; ++j)
-      part[j * 256] = make_float4(o[j * 4], o[j * 4 + 1], o[j * 4 + 2], o[j * 4 + 3]);
-  }
-  __device__ void write_result(int sequence, const float (&total)[2]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int r = first_row + row() + half * 8;
-      const float scale = total[half] > 0 ? 1 / total[half] : 0.0f;
-      __nv_bfloat16* const to =
-          p.o + (int64_t{sequence} * p.rows() + r) * kValue + me * 256 + threadIdx.x % 4 * 8;
-#pragma unroll
-      for (int j = 0; j < 32; j += 4) {
-        uint32_t own[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          own[i] = pair(o[(j + i) * 4 + half * 2] * scale, o[(j + i) * 4 + half * 2 + 1] * scale);
-        const uint4 eight = gather_columns(own);
-        if (r < p.rows()) *reinterpret_cast<uint4*>(to + j * 8) = eight;
-      }
-    }
-  }
-  /// One thread counts this block in, or looks how many have been; both consumers learn what it found.
-  __device__ int parts_done(int* counter, int count, int odd) {
-    if (me == 0 && threadIdx.x % 128 == 0) {
-      __threadfence();  // what the block has written comes before the count
-      at.done[odd] = atomicAdd(counter, count);
-      __threadfence();
-    }
-    named_wait(kBothConsumers, 256);
-    return at.done[odd];
-  }
-  /// A part of a sequence is done; so may be the sequence.
-  __device__ void finish(const Segment& segment, int share, int tiles, int sharers, int odd) {
+  /// Sums of both consumers; results to o if the segment is the whole sequence, else to a place of its own.
+  __device__ void finish(const Segment& segment, int place, int odd) {
+    const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 1);
       sum[half] += __shfl_xor_sync(kAllLanes, sum[half], 2);
-      if (threadIdx.x % 4 == 0) at.sums[odd][me][row() + half * 8] = sum[half];
+      if (lane % 4 == 0) at.sums[odd][me][row() + half * 8] = sum[half];
     }
-    const bool whole = segment.whole();
-    int* const counter = p.counters + segment.sequence * p.row_tiles() + first_row / kRows;
-    int done = 0;
-    if (whole)
-      named_wait(kBothConsumers, 256);
-    else
-      done = parts_done(counter, 0, odd);
-    float total[2];
+    named_wait(kBothConsumers, 256);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) total[half] = sum[half] + at.sums[odd][1 - me][row() + half * 8];
-    if (!whole) {
-      const Parts parts(segment, tiles, sharers);
-      if (done + 1 < parts.count() || parts.count() > 2) {
-        write_part(parts.place(share), total);
-        __threadfence();
-        named_wait(kBothConsumers, 256);  // all of the part is written, and `done` has been read
-        done = parts_done(counter, 1, odd);
-        if (done + 1 < parts.count()) return;
-      }
-      if (parts.count() > 2) {  // all of them, in their order, so that the result does not depend on the last
-        top[0] = top[1] = -INFINITY, total[0] = total[1] = 0;
+    for (int half = 0; half < 2; ++half) {
+      const int r = first_row + row() + half * 8;
+      const float total = sum[half] + at.sums[odd][1 - me][row() + half * 8];
+      const float scale = total > 0 ? 1 / total : 0.0f;
+      const bool exists = r < p.rows();
+      if (place >= 0) {
+        const int64_t to = int64_t{place} * p.rows() + r;
+        if (exists && me == 0 && lane % 4 == 0)
+          p.weights[to] = total > 0 ? top[half] + log2f(total) : -INFINITY;
+        float* const piece = p.pieces + to * kValue + me * 256 + lane % 4 * 2;
 #pragma unroll
-        for (float& x : o) x = 0;
+        for (int j = 0; j < 32; ++j)
+          if (exists)
+            *reinterpret_cast<float2*>(piece + j * 8) =
+                make_float2(o[j * 4 + half * 2] * scale, o[j * 4 + half * 2 + 1] * scale);
+      } else {
+        __nv_bfloat16* const result =
+            p.o + (int64_t{segment.sequence} * p.rows() + r) * kValue + me * 256 + lane % 4 * 8;
+#pragma unroll
+        for (int j = 0; j < 32; j += 4) {
+          uint32_t own[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            own[i] = pair(o[(j + i) * 4 + half * 2] * scale, o[(j + i) * 4 + half * 2 + 1] * scale);
+          const uint4 eight = gather_columns(own);
+          if (exists) *reinterpret_cast<uint4*>(result + j * 8) = eight;
+        }
       }
-      for (int i = parts.first; i <= parts.last; ++i)
-        if (i != share || parts.count() > 2) add_part(parts.place(i), total);
     }
-    write_result(segment.sequence, total);
   }
 
-  __device__ void run(Walk walk, int share, int tiles, int sharers) {
-    wait_for_kernel_in_front();
+  __device__ void run(Walk walk, int share) {
     int phase = 0, phase_q = 0;  // of this consumer's stage
     for (int number = 0; walk.more(); walk.next(), ++number) {
       const Segment segment = walk.now;
@@ -722,7 +644,7 @@ struct Consumer {
           second_part(segment, tile, phase, last);
         if (tile + me < segment.last) phase ^= 1;
       }
-      finish(segment, share, tiles, sharers, number % 2);
+      finish(segment, segment.whole() ? -1 : 2 * share + (number > 0), number % 2);
     }
   }
 };
@@ -734,11 +656,11 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
   extern __shared__ uint8_t shared[];
   __shared__ Barriers bars;
   __shared__ float tops[2][kRows], sums[2][2][kRows];
-  __shared__ int done[2];
-  const Places at{shared + (1024 - address(shared) % 1024) % 1024, &bars, tops, sums, done};
+  const Places at{shared + (1024 - address(shared) % 1024) % 1024, &bars, tops, sums};
   int* const starts = reinterpret_cast<int*>(at.tile(0));
   const int rank = blockIdx.x % kBlocks, cluster = blockIdx.x / kBlocks, group = threadIdx.x / 128;
   const int share = cluster / p.groups, first_row = (cluster % p.groups * kBlocks + rank) * kRows;
+  let_next_kernel_begin();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 2; ++stage)
       for (int part = 0; part < kParts; ++part)
@@ -748,11 +670,11 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
   }
   add_up_tiles(starts, p.lengths, p.b);
   const int tiles = starts[p.b], shares = sharers(tiles, p.shares);
-  int begin = 0, end = 0, sequence = 0, start = 0;
+  int begin = 0, end = 0, sequence = 0, offset = 0;
   if (share < shares) {
     begin = first_tile(tiles, share, shares), end = first_tile(tiles, share + 1, shares);
     sequence = sequence_of(starts, begin, p.b);
-    start = starts[sequence];
+    offset = begin - starts[sequence];
   }
   show_to_others();  // copies will overwrite the starts
   if constexpr (kBlocks == 1)
@@ -760,7 +682,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
   else
     meet_cluster();
   if (begin == end) return;  // and so does the other block of the cluster
-  const Walk walk(p, sequence, start, begin, end - begin);
+  const Walk walk(p, sequence, offset, end - begin);
   if (group == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0) produce<kBlocks>(&map_q, &map_cache, p, walk, at, first_row, rank);
@@ -769,19 +691,57 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
     // Warp 0 of a consumer tells block 0, warp 1 block 1.
     const uint32_t there = kBlocks > 1 ? address_at(&bars, threadIdx.x / 32 % 4 % kBlocks) : 0;
     Consumer<kBlocks> consumer{p, at, group - 1, first_row, there};
-    consumer.run(walk, share, tiles, shares);
+    consumer.run(walk, share);
   }
   if constexpr (kBlocks > 1) meet_cluster();  // no block leaves while the other may arrive at its barriers
 }
 
-/// A block for a sequence: no part of it is done. Where there is no token, the result is zero.
-__global__ void __launch_bounds__(kClearThreads) clear(const Problem p) {
-  let_next_kernel_begin();
-  const int s = blockIdx.x;
-  for (int i = threadIdx.x; i < p.row_tiles(); i += kClearThreads) p.counters[s * p.row_tiles() + i] = 0;
-  if (p.lengths[s] > 0) return;
-  uint4* const to = reinterpret_cast<uint4*>(p.o + int64_t{s} * p.rows() * kValue);
-  for (int i = threadIdx.x; i < p.rows() * (kValue / 8); i += kClearThreads) to[i] = uint4{};
+/// A warp for a row of a sequence: the weighted mean of the pieces, or zeros where there is no token.
+__global__ void __launch_bounds__(kMergeThreads) merge(const Problem p) {
+  extern __shared__ int starts[];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, s = blockIdx.y;
+  const int row = blockIdx.x * kMergeWarps + warp;
+  add_up_tiles(starts, p.lengths, p.b);
+  const int tiles = starts[p.b], begin = starts[s], end = starts[s + 1], shares = sharers(tiles, p.shares);
+  const int first = begin < end ? share_of(begin, tiles, shares) : 0;
+  const int pieces = begin < end ? share_of(end - 1, tiles, shares) - first + 1 : 0;
+  wait_for_kernel_in_front();
+  if (pieces == 1 || row >= p.rows()) return;  // the block has written the result itself
+  // In the first share another sequence may lie in front.
+  const bool second = pieces > 0 && first_tile(tiles, first, shares) < begin;
+  const auto place_of = [&](int i) {
+    return (int64_t{2} * (first + i) + (i == 0 && second)) * p.rows() + row;
+  };
+  float top = -INFINITY, sum = 0;
+  for (int i = lane; i < pieces; i += 32) top = fmaxf(top, p.weights[place_of(i)]);
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, offset));
+  float4 mine[4] = {};
+  for (int begin_of_32 = 0; top > -INFINITY && begin_of_32 < pieces; begin_of_32 += 32) {
+    const int here = min(32, pieces - begin_of_32);
+    const float own = lane < here ? power_of_two(p.weights[place_of(begin_of_32 + lane)] - top) : 0.0f;
+    sum += own;
+#pragma unroll 4  // loads that do not wait for one another
+    for (int i = 0; i < here; ++i) {
+      const float weight = __shfl_sync(kAllLanes, own, i);
+      const float4* const piece =
+          reinterpret_cast<const float4*>(p.pieces + place_of(begin_of_32 + i) * kValue);
+#pragma unroll
+      for (int x = 0; x < 4; ++x) {
+        const float4 four = piece[x * 32 + lane];
+        mine[x].x += weight * four.x, mine[x].y += weight * four.y;
+        mine[x].z += weight * four.z, mine[x].w += weight * four.w;
+      }
+    }
+  }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
+  const float scale = sum > 0 ? 1 / sum : 0.0f;
+  uint2* const to = reinterpret_cast<uint2*>(p.o + (int64_t{s} * p.rows() + row) * kValue);
+#pragma unroll
+  for (int x = 0; x < 4; ++x)
+    to[x * 32 + lane] =
+        make_uint2(pair(mine[x].x * scale, mine[x].y * scale), pair(mine[x].z * scale, mine[x].w * scale));
 }
 
 // ---- host -------------------------------------------------------------------------------------------------
@@ -835,12 +795,8 @@ Division division_of(int64_t rows) {
   return {blocks, groups, at_once / groups > 0 ? at_once / groups : 1};
 }
 
-int64_t row_tiles_of(int64_t rows) { return (rows + kRows - 1) / kRows; }
-
-extern "C" size_t workspace_bytes(int64_t b, int64_t s_q, int64_t h, int64_t /*max_pages*/) {
-  const int64_t tiles = row_tiles_of(s_q * h), rows = 2 * division_of(s_q * h).shares * tiles * kRows;
-  return static_cast<size_t>(rows) * (kValue * sizeof(float) + sizeof(float2)) +
-         static_cast<size_t>(b * tiles) * sizeof(int);
+extern "C" size_t workspace_bytes(int64_t /*b*/, int64_t s_q, int64_t h, int64_t /*max_pages*/) {
+  return static_cast<size_t>(2 * division_of(s_q * h).shares * s_q * h * (kValue + 1)) * sizeof(float);
 }
 
 extern "C" void launch(const __nv_bfloat16* q /*[b,s_q,h,576]*/,
@@ -850,16 +806,13 @@ extern "C" void launch(const __nv_bfloat16* q /*[b,s_q,h,576]*/,
                        int64_t max_pages, void* workspace, cudaStream_t stream) {
   const int64_t rows = s_q * h;
   const Division d = division_of(rows);
-  const int64_t padded_rows = 2 * d.shares * row_tiles_of(rows) * kRows;
-  float4* const parts = static_cast<float4*>(workspace);
-  float2* const sums = reinterpret_cast<float2*>(parts + padded_rows * (kValue / 4));
+  float* const pieces = static_cast<float*>(workspace);
   const Problem p{q,
                   block_table,
                   lengths,
                   o,
-                  parts,
-                  sums,
-                  reinterpret_cast<int*>(sums + padded_rows),
+                  pieces,
+                  pieces + 2 * d.shares * rows * kValue,
                   static_cast<int>(b),
                   static_cast<int>(s_q),
                   static_cast<int>(h),
@@ -872,16 +825,21 @@ extern "C" void launch(const __nv_bfloat16* q /*[b,s_q,h,576]*/,
   const cuuint32_t box_q[] = {64, kRows, 1};
   const cuuint32_t box_cache[] = {64, static_cast<cuuint32_t>(kTokens / d.blocks)};
   const CUtensorMap map_q = map_of(q, 3, size_q, box_q), map_cache = map_of(cache, 2, size_cache, box_cache);
-  clear<<<static_cast<unsigned>(b), kClearThreads, 0, stream>>>(p);
+  const unsigned grid = static_cast<unsigned>(d.blocks * d.groups * d.shares);
+  if (d.blocks == 2)
+    decode<2><<<grid, kThreads, kShared, stream>>>(map_q, map_cache, p);
+  else
+    decode<1><<<grid, kThreads, kShared, stream>>>(map_q, map_cache, p);
   cudaLaunchAttribute early[1];
   early[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early[0].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(d.blocks * d.groups * d.shares));
-  config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = kShared;
+  config.gridDim =
+      dim3(static_cast<unsigned>((rows + kMergeWarps - 1) / kMergeWarps), static_cast<unsigned>(b));
+  config.blockDim = dim3(kMergeThreads);
+  config.dynamicSmemBytes = 4 * (static_cast<size_t>(b) + 1);
   config.stream = stream;
   config.attrs = early;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, d.blocks == 2 ? decode<2> : decode<1>, map_q, map_cache, p);
+  cudaLaunchKernelEx(&config, merge, p);
 }
