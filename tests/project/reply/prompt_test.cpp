@@ -160,6 +160,7 @@ TEST_F(Prompt, AMissingReferenceIsAnError) {
 
 TEST_F(Prompt, ReferenceHasNoLibraryArms) {
   const fs::path folder = fs::path(::testing::TempDir()) / "arms";
+  fs::create_directories(folder);
   ASSERT_TRUE(write_file_atomic(folder / "reference.py",
                                 "class Model:\n    pass\n\n\n"
                                 "# Needs a wheel.\nclass Library_one(Base):\n    def forward(self):\n"
