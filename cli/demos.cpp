@@ -451,7 +451,7 @@ const std::vector<Demo>& demos() {
       {"serving", "W4", "static and continuous batching in a small server, with your attention kernel",
        "A batch that waits for its slowest request wastes every other place.", serving_demo},
       {"feedback", "W6", "a model that gets the judge's words after each try",
-       "It does not need more tries. It needs to be told what was wrong.", feedback_demo}};
+       "It does not need more tries. It needs to be told what was wrong.", alone<feedback_demo>}};
   return all;
 }
 

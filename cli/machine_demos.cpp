@@ -2,62 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
 
-#include "cli/show.h"
+#include "cli/demos.h"
 #include "cli/show_machine.h"
+#include "harness/machine/summary.h"
 #include "harness/workflows/recorded_runs.h"
 
 namespace capstone::cli {
 namespace {
 
 using machine::Node;
-using machine::NodeKind;
-using machine::NodeState;
 using workflows::RecordedRun;
 
 constexpr std::chrono::milliseconds kBeat{300};  // between two turns, on a terminal
 
-bool is_kernel(const Node& node) { return node.kind == NodeKind::kKernel && node.state == NodeState::kDone; }
-
-std::string judged_on(const RecordedRun& run) {
-  return fmt::format("judged on: {}, {}", run.device, run.info.started.substr(0, 10));
+void play(const Context& context, const RecordedRun& run, const machine::Tree& chain) {
+  const Terminal& t = context.terminal;
+  for (const Node& node : chain) {
+    tell(context, node_line(node, t));
+    if (t.interactive()) std::this_thread::sleep_for(kBeat);
+  }
+  const Node* best = machine::find_node(chain, machine::summarise(chain, run.info).best);
+  if (!best) return tell(context, "no turn is correct");
+  const auto first = std::find_if(chain.begin(), chain.end(), [](const Node& n) { return n.correct(); });
+  tell(context, fmt::format("correct in turn {}, best in turn {}", first->round, best->round));
 }
 
 }  // namespace
 
-Result<void> feedback_demo(const Context& context, const DemoInputs& inputs) {
-  if (!inputs.kernel.empty()) return fail("this demo takes no --kernel", {}, "capstone demo serving does");
-  if (!inputs.record.empty()) return fail("this demo records nothing", {}, "capstone demo serving does");
+Result<void> feedback_demo(const Context& context) {
   std::vector<RecordedRun> runs = workflows::recorded_runs(context.resources);
   std::erase_if(runs, [](const RecordedRun& run) { return run.info.kind != "refine"; });
   if (runs.empty())
     return fail("no refinement is recorded here", (context.resources.share / "examples/machine").string(),
-                "a package for students leaves the recorded kernels out",
-                ExitCode::kEnvironment);
-  const Terminal& t = context.terminal;
+                "a package for students leaves the recorded kernels out", ExitCode::kEnvironment);
   tell(context, "turns that remember: each gets the judge's words on the last kernel");
   for (const RecordedRun& run : runs) {
-    std::map<int, std::vector<const Node*>> chains;
+    std::map<int, machine::Tree> chains;
     for (const Node& node : run.tree)
-      if (is_kernel(node)) chains[node.island].push_back(&node);
+      if (node.judged()) chains[node.island].push_back(node);
     for (const auto& [number, chain] : chains) {
-      tell(context, fmt::format("\n{}, chain {} ({})", t.paint(Tone::kBold, run.info.problem), number,
-                                judged_on(run)));
-      const Node *first_correct = nullptr, *best = nullptr;
-      for (const Node* node : chain) {
-        tell(context, node_line(*node, t));
-        if (t.interactive()) std::this_thread::sleep_for(kBeat);
-        if (!node->correct()) continue;
-        if (!first_correct) first_correct = node;
-        if (node->fitness && (!best || node->fitness->low() > best->fitness->low())) best = node;
-      }
-      tell(context, !first_correct ? "no turn is correct"
-                    : !best        ? fmt::format("correct in turn {}", first_correct->round)
-                                   : fmt::format("correct in turn {}, best in turn {}", first_correct->round,
-                                                 best->round));
+      tell(context, fmt::format("\n{}, chain {} (judged on: {}, {})",
+                                context.terminal.paint(Tone::kBold, run.info.problem), number, run.device,
+                                run.info.started.substr(0, 10)));
+      play(context, run, chain);
     }
   }
   tell(context, "\nask the room: which words of the judge would you have needed?");

@@ -1,10 +1,10 @@
 #pragma once
 // A demo of the machine's side, played from recorded runs: no network, no GPU.
-#include "cli/demos.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 
 /// Chains of tries, each with the judge's words on the last one.
-Result<void> feedback_demo(const Context& context, const DemoInputs& inputs);
+Result<void> feedback_demo(const Context& context);
 
 }  // namespace capstone::cli

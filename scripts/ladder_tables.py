@@ -175,25 +175,26 @@ def against_pytorch(root):
         if not rows:
             continue
         dates = sorted({row["time"][:10] for row in rows})
+        eager_label = next(a["label"] for row in rows for a in row["arms"] if a["name"] == "eager")
+        torch = eager_label.split(" eager")[0]
         lines += ["",
-                  f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} "
+                  f"The last rung and PyTorch, each problem in its own run on {rows[0]['device']} "
                   f"({' to '.join(sorted({dates[0], dates[-1]}))}, capstone {rows[0]['tool']}, "
-                  f"{next(a['label'] for r in rows for a in r['arms'] if a['name'] == 'eager').split(' eager')[0]}); "
+                  f"{torch}); "
                   "the verdict is against eager, or the first arm where eager was not run.", "",
                   "| problem | at | kernel | time | eager | torch.compile | over eager | "
                   "over torch.compile | over other arms | verdict |", "|" + "---|" * 10]
         for row in rows:
             ms = {arm["name"]: arm["median_ms"]["point"] for arm in row["arms"]}
             human = next(value for name, value in ms.items() if name.startswith("human"))
-            eager, compiled = ms.get("eager"), ms.get("compile")
+            pytorch = [ms.get(name) for name in ("eager", "compile")]
+            times = [time_text(value) if value else "n/a" for value in pytorch]
+            ratios = [f"{value / human:.2f}×" if value else "n/a" for value in pytorch]
             others = ", ".join(f"{name} {value / human:.2f}×" for name, value in ms.items()
                                if name.startswith(("sdpa-", "lib:")))
             lines.append(f"| {row['problem']} | {sizes_text(row['sizes'])} | "
                          f"{row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | "
-                         f"{time_text(eager) if eager else 'n/a'} | "
-                         f"{time_text(compiled) if compiled else 'n/a'} | "
-                         f"{f'{eager / human:.2f}×' if eager else 'n/a'} | "
-                         f"{f'{compiled / human:.2f}×' if compiled else 'n/a'} | {others} | "
+                         f"{' | '.join(times + ratios)} | {others} | "
                          f"{row['gate_two'].upper()} |")
     return "\n".join(lines)
 

@@ -29,7 +29,8 @@ if [ $student = yes ]; then
     grep -qxF "$rung" "$leave" && printf '%s\n' "$lab" >> "$leave"
   done
   # They tell of the examples, marks and all.
-  grep -q '^examples/' "$leave" && printf '%s\n' examples/README.md examples/machine/README.md examples/agreed_marks.csv >> "$leave"
+  grep -q '^examples/' "$leave" &&
+    printf '%s\n' examples/README.md examples/machine/README.md examples/agreed_marks.csv >> "$leave"
   files=$(grep -vxFf "$leave" <<< "$files")
 fi
 printf '%s\n' "$files"

@@ -78,38 +78,9 @@ Result<void> require_real(const Target& target, std::string_view init) {
               target.where(), "use init: {integer: {min: …, max: …}}");
 }
 
-// The whole numbers that a type holds exactly, as a range.
-std::pair<double, double> whole_range(DType type) {
-  switch (type) {
-    case DType::kU8:
-      return {0, 255};
-    case DType::kI32:
-      return {-2147483648.0, 2147483647.0};
-    case DType::kI64:
-      return {-9223372036854775808.0, 9223372036854775807.0};
-    case DType::kF32:
-      return {-16777216, 16777216};
-    case DType::kF16:
-      return {-2048, 2048};
-    case DType::kBF16:
-      return {-256, 256};
-    case DType::kE4M3:
-      return {-16, 16};
-    case DType::kE5M2:
-      return {-8, 8};
-    case DType::kInt4x2:
-      return {-8, 7};
-    case DType::kE2M1x2:
-      return {-4, 4};
-    case DType::kE8M0:
-      return {1, 2};
-  }
-  return {0, 0};
-}
-
 Result<void> require_whole(const Target& target, std::int64_t min, std::int64_t max) {
-  const auto [low, high] = whole_range(target.parameter.dtype);
-  if (min <= max && static_cast<double>(min) >= low && static_cast<double>(max) <= high) return {};
+  const auto [low, high] = whole_numbers(target.parameter.dtype);
+  if (min <= max && min >= low && max <= high) return {};
   return fail(
       fmt::format("{} … {} does not fit {}, which is {}", min, max, target.parameter.name,
                   name_of(target.parameter.dtype)),

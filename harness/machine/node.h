@@ -85,6 +85,8 @@ struct Node {
   /// The second judgement, with fresh seeds; absent: there was none.
   std::optional<bool> confirmed = {};
 
+  /// Whether it asked for a kernel and came to a verdict, which may be that the reply has none.
+  bool judged() const { return kind == NodeKind::kKernel && state == NodeState::kDone; }
   bool correct() const { return verdict == label_of(GateOne::kPassed); }
   bool faster() const { return gate_two == label_of(GateTwo::kFaster); }
   /// Whether a label says that a person has to look first: then nothing is built on it, however fast.

@@ -8,8 +8,6 @@
 namespace capstone::machine {
 namespace {
 
-bool is_judged(const Node& node) { return node.kind == NodeKind::kKernel && node.state == NodeState::kDone; }
-
 bool is_better(const Node& a, const Node& b) {
   if (a.doubtful() != b.doubtful()) return b.doubtful();
   if (a.proven() != b.proven()) return a.proven();
@@ -39,7 +37,7 @@ Summary summarise(const Tree& tree, const RunInfo& run) {
     if (node.kind != NodeKind::kKernel) continue;
     ++s.kernels;
     s.answered += node.state != NodeState::kPlanned;
-    if (!is_judged(node)) continue;
+    if (!node.judged()) continue;
     ++s.judged;
     s.correct += node.correct();
     s.faster += node.correct() && node.faster();
@@ -65,7 +63,7 @@ std::optional<double> fast_share(const Tree& tree, double p) {
   int judged = 0, hits = 0;
   bool timed = false;
   for (const Node& node : tree) {
-    if (!is_judged(node)) continue;
+    if (!node.judged()) continue;
     ++judged;
     const bool measured = node.correct() && node.fitness && node.fitness->measured;
     timed = timed || measured;

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace capstone {
 
@@ -46,6 +48,35 @@ constexpr std::size_t bytes_of(DType type, std::size_t elements) {
 
 constexpr bool is_float(DType type) {
   return type != DType::kI32 && type != DType::kI64 && type != DType::kU8 && type != DType::kInt4x2;
+}
+
+/// The whole numbers that a type holds exactly, as a range; of e8m0 those that follow one another.
+constexpr std::pair<std::int64_t, std::int64_t> whole_numbers(DType type) {
+  switch (type) {
+    case DType::kU8:
+      return {0, 255};
+    case DType::kI32:
+      return {INT32_MIN, INT32_MAX};
+    case DType::kI64:
+      return {INT64_MIN, INT64_MAX};
+    case DType::kF32:
+      return {-(1 << 24), 1 << 24};
+    case DType::kF16:
+      return {-2048, 2048};
+    case DType::kBF16:
+      return {-256, 256};
+    case DType::kE4M3:
+      return {-16, 16};
+    case DType::kE5M2:
+      return {-8, 8};
+    case DType::kInt4x2:
+      return {-8, 7};
+    case DType::kE2M1x2:
+      return {-4, 4};
+    case DType::kE8M0:
+      return {1, 2};
+  }
+  return {0, 0};
 }
 
 /// Stored bits of a floating type's significand, without the implicit one; 0 for whole numbers, which no

@@ -495,41 +495,13 @@ class Loader {
   Result<void> read_integer(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_CHECK(reader_.keys(node, "integer", {{"min"}, {"max"}}));
     InitInteger init;
-    const auto [low, high] = representable(parameter.dtype);
+    auto [low, high] = whole_numbers(parameter.dtype);
+    low = std::max(low, -kLargestSize), high = std::min(high, kLargestSize);
     CAPSTONE_TRY(init.min, reader_.integer(*node.find("min"), "min", low, high));
     CAPSTONE_TRY(init.max, reader_.integer(*node.find("max"), "max", low, high));
     if (init.min > init.max) return reader_.error(*node.find("max"), "integer needs min <= max");
     parameter.init = init;
     return {};
-  }
-
-  /// Whole numbers that the type can hold exactly.
-  static std::pair<std::int64_t, std::int64_t> representable(DType dtype) {
-    switch (dtype) {
-      case DType::kU8:
-        return {0, 255};
-      case DType::kI32:
-        return {INT32_MIN, INT32_MAX};
-      case DType::kI64:
-        return {-kLargestSize, kLargestSize};
-      case DType::kF32:
-        return {-(1 << 24), 1 << 24};
-      case DType::kF16:
-        return {-2048, 2048};
-      case DType::kBF16:
-        return {-256, 256};
-      case DType::kE4M3:
-        return {-16, 16};
-      case DType::kE5M2:
-        return {-8, 8};
-      case DType::kInt4x2:
-        return {-8, 7};
-      case DType::kE2M1x2:
-        return {-4, 4};
-      case DType::kE8M0:
-        break;  // not drawn as integers
-    }
-    return {0, 0};
   }
 
   Result<void> read_permutation(const YamlNode& node, Parameter& parameter) {

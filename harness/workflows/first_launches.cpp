@@ -7,13 +7,12 @@
 #include "harness/judge/gpu.h"
 #include "harness/model/fields.h"
 #include "harness/runtime/build/run_program.h"
+#include "harness/workflows/records.h"
 
 namespace capstone::workflows {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kLargestRecord = std::size_t{1} << 20;  // [B]
 
 fs::path folder_of(const Resources& resources) { return resources.share / "examples/demos/warmup"; }
 
@@ -65,14 +64,7 @@ Result<FirstLaunches> read_first_launches(const Json& json) try {
 }
 
 std::vector<FirstLaunches> recorded_first_launches(const Resources& resources) {
-  std::vector<FirstLaunches> runs;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_of(resources), ignored)) {
-    if (entry.path().extension() != ".json") continue;
-    const auto text = read_file(entry.path(), kLargestRecord);
-    if (auto run = read_first_launches(text ? Json::parse(*text, nullptr, false) : Json()))
-      runs.push_back(*std::move(run));
-  }
+  auto runs = records_below(folder_of(resources), read_first_launches);
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.device < b.device; });
   return runs;
 }

@@ -96,26 +96,36 @@ struct SentPrompt {
 Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace,
                                const Project& project, const LedgerView& ledger) {
   constexpr std::size_t kLastJudgements = 8;
+  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, {}));
   std::error_code code;
   const fs::path path =
       request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
-  SentPrompt sent{request.sent, {}, {}};
-  if (sent.text.empty() && (!request.prompt.empty() || fs::exists(path, code))) {
+  SentPrompt sent{first, {}, {}};
+  if (!request.sent.empty()) {
+    sent.text = request.sent;
+  } else if (!request.prompt.empty() || fs::exists(path, code)) {
     CAPSTONE_TRY(sent.text, read_file(path, 4u << 20));
   }
-  const std::string gpu = gpu_of(sent.text);
-  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, {nullptr, false, gpu}));
-  if (sent.text.empty()) sent.text = first;
   sent.difference = unified_diff(first, sent.text, {"the standard prompt", "sent"});
+  // Whether this template is nearer than those before.
+  const auto is_nearer = [&](const PromptChoice& choice, const std::string& name) -> Result<bool> {
+    CAPSTONE_TRY(const std::string text, prompt_text(workspace, project, ledger, choice));
+    std::string difference = unified_diff(text, sent.text, {name, "sent"});
+    if (difference.size() >= sent.difference.size()) return false;
+    sent.difference = std::move(difference);
+    return true;
+  };
+  std::string gpu;  // empty: this machine's
+  if (const std::string named = gpu_of(sent.text); !named.empty() && !sent.difference.empty()) {
+    CAPSTONE_TRY(const bool nearer, is_nearer({nullptr, false, named}, "the standard prompt"));
+    if (nearer) gpu = named;
+  }
   const std::size_t begin = ledger.llm.size() - std::min(ledger.llm.size(), kLastJudgements);
   for (std::size_t i = ledger.llm.size(); i > begin && !sent.difference.empty(); --i) {
     const Measurement& m = ledger.llm[i - 1];
-    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, ledger, {&m, false, gpu}));
-    std::string difference =
-        unified_diff(fed, sent.text, {"the standard prompt with feedback on " + m.version, "sent"});
-    if (difference.size() >= sent.difference.size()) continue;
-    sent.difference = std::move(difference);
-    sent.feedback_on = m.version;
+    CAPSTONE_TRY(const bool nearer,
+                 is_nearer({&m, false, gpu}, "the standard prompt with feedback on " + m.version));
+    if (nearer) sent.feedback_on = m.version;
   }
   return sent;
 }

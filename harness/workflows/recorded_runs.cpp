@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "harness/base/files.h"
 #include "harness/model/fields.h"
+#include "harness/workflows/records.h"
 
 namespace capstone::workflows {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::size_t kLargestRecord = std::size_t{8} << 20;  // [B]
-
-}  // namespace
-
 Result<RecordedRun> read_recorded_run(const Json& json) try {
   RecordedRun run;
   read(json, "run", run.info.name);
@@ -33,14 +25,7 @@ Result<RecordedRun> read_recorded_run(const Json& json) try {
 }
 
 std::vector<RecordedRun> recorded_runs(const Resources& resources) {
-  std::vector<RecordedRun> runs;
-  std::error_code ignored;
-  for (const auto& entry : fs::recursive_directory_iterator(resources.share / "examples/machine", ignored)) {
-    if (entry.path().extension() != ".json") continue;
-    const auto text = read_file(entry.path(), kLargestRecord);
-    const Json json = text ? Json::parse(*text, nullptr, false) : Json();
-    if (auto run = read_recorded_run(json)) runs.push_back(*std::move(run));
-  }
+  auto runs = records_below(resources.share / "examples/machine", read_recorded_run);
   std::sort(runs.begin(), runs.end(), [](const RecordedRun& a, const RecordedRun& b) {
     return std::tie(a.info.problem, a.info.kind) < std::tie(b.info.problem, b.info.kind);
   });

@@ -18,7 +18,7 @@ struct RecordedRun {
 /// @error a field is missing or has another type.
 Result<RecordedRun> read_recorded_run(const Json& json);
 
-/// The runs in examples/machine/PROBLEM, sorted by problem and kind. Files that are no such runs are left out.
+/// The runs in examples/machine, sorted by problem and kind. Files that are no such runs are left out.
 std::vector<RecordedRun> recorded_runs(const Resources& resources);
 
 }  // namespace capstone::workflows

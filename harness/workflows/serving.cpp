@@ -13,6 +13,7 @@
 #include "harness/model/fields.h"
 #include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/run_program.h"
+#include "harness/workflows/records.h"
 
 namespace capstone::workflows {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kRunLimit{120};
-constexpr std::size_t kLargestRecord = std::size_t{1} << 20;  // [B]
 
 fs::path serving_folder(const Resources& resources) { return resources.share / "examples/demos/serving"; }
 
@@ -155,14 +155,7 @@ Result<ServingRun> read_serving(const Json& json) try {
 }
 
 std::vector<ServingRun> recorded_serving(const Resources& resources) {
-  std::vector<ServingRun> runs;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(serving_folder(resources), ignored)) {
-    if (entry.path().extension() != ".json") continue;
-    const auto text = read_file(entry.path(), kLargestRecord);
-    const Json json = text ? Json::parse(*text, nullptr, false) : Json();
-    if (auto run = read_serving(json)) runs.push_back(*std::move(run));
-  }
+  auto runs = records_below(serving_folder(resources), read_serving);
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.device < b.device; });
   return runs;
 }

@@ -1,7 +1,8 @@
-// Native baseline: C = A * B^T with a scale for each matrix, by cuBLASLt with fast sums (all of k in the tensor cores).
+// Native baseline: C = A * B^T with a scale for each matrix, by cuBLASLt with fast sums (all of k in the
+// tensor cores).
 //
-// Sizes that it does not take (n has to be a multiple of 16), chips older than Ada, and the emulated backend have
-// a plain tiled kernel instead; emulated times never count.
+// Sizes that it does not take (n has to be a multiple of 16), chips older than Ada, and the emulated backend
+// have a plain tiled kernel instead; emulated times never count.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -20,8 +21,9 @@ namespace {
 
 constexpr int kTile = 16;
 
-__global__ void tiled(const __nv_fp8_e4m3* __restrict__ a, const float* __restrict__ sa, const __nv_fp8_e4m3* __restrict__ b,
-                      const float* __restrict__ sb, __nv_bfloat16* __restrict__ c, int64_t m, int64_t k, int64_t n) {
+__global__ void tiled(const __nv_fp8_e4m3* __restrict__ a, const float* __restrict__ sa,
+                      const __nv_fp8_e4m3* __restrict__ b, const float* __restrict__ sb,
+                      __nv_bfloat16* __restrict__ c, int64_t m, int64_t k, int64_t n) {
   __shared__ float a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
   const int64_t row = static_cast<int64_t>(blockIdx.y) * kTile + threadIdx.y;
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kTile + threadIdx.x;
@@ -38,10 +40,11 @@ __global__ void tiled(const __nv_fp8_e4m3* __restrict__ a, const float* __restri
   if (row < m && column < n) c[row * n + column] = __float2bfloat16(sum * *sa * *sb);
 }
 
-void launch_tiled(const __nv_fp8_e4m3* a, const float* sa, const __nv_fp8_e4m3* b, const float* sb, __nv_bfloat16* c, int64_t m,
-                  int64_t k, int64_t n, cudaStream_t stream) {
+void launch_tiled(const __nv_fp8_e4m3* a, const float* sa, const __nv_fp8_e4m3* b, const float* sb,
+                  __nv_bfloat16* c, int64_t m, int64_t k, int64_t n, cudaStream_t stream) {
   const dim3 block(kTile, kTile);
-  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile), static_cast<unsigned>((m + kTile - 1) / kTile));
+  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile),
+                  static_cast<unsigned>((m + kTile - 1) / kTile));
   tiled<<<grid, block, 0, stream>>>(a, sa, b, sb, c, m, k, n);
 }
 
@@ -55,7 +58,8 @@ namespace {
 constexpr size_t kWorkspace = size_t{32} << 20;
 
 void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + cublasLtGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + ": " + cublasLtGetStatusString(status));
 }
 
 /// One handle for the life of the process: creating it costs far more than any product.
@@ -68,8 +72,8 @@ cublasLtHandle_t handle() {
   return created;
 }
 
-/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A is
-/// our B and the other way around.
+/// A product as cuBLASLt is asked for it, and what it chose. Row-major matrices are its transposes, so its A
+/// is our B and the other way around.
 struct Plan {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -87,11 +91,14 @@ struct Plan {
     check(cublasLtMatrixLayoutCreate(&result, CUDA_R_16BF, n, m, n), "cublasLtMatrixLayoutCreate");
     cublasLtMatmulPreference_t preference = nullptr;
     check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
-    check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace, sizeof kWorkspace),
+    check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &kWorkspace, sizeof kWorkspace),
           "cublasLtMatmulPreferenceSetAttribute");
     int count = 0;
-    found = n % 16 == 0 && cublasLtMatmulAlgoGetHeuristic(handle(), operation, first, second, result, result, preference, 1,
-                                                          &choice, &count) == CUBLAS_STATUS_SUCCESS && count > 0;
+    found = n % 16 == 0 &&
+            cublasLtMatmulAlgoGetHeuristic(handle(), operation, first, second, result, result, preference, 1,
+                                           &choice, &count) == CUBLAS_STATUS_SUCCESS &&
+            count > 0;
     cublasLtMatmulPreferenceDestroy(preference);
   }
   ~Plan() {
@@ -104,7 +111,8 @@ struct Plan {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, T value) {
-    check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute");
   }
 };
 
@@ -112,30 +120,33 @@ struct Plan {
 
 extern "C" const char* baseline_label() {
   static const std::string label = "cuBLASLt " + std::to_string(cublasLtGetVersion() / 10000) + "." +
-                                   std::to_string(cublasLtGetVersion() / 100 % 100) + " GEMM, fp8 with fast sums";
+                                   std::to_string(cublasLtGetVersion() / 100 % 100) +
+                                   " GEMM, fp8 with fast sums";
   return label.c_str();
 }
 
 extern "C" size_t workspace_bytes(int64_t, int64_t, int64_t) { return kWorkspace; }
 
-extern "C" void launch(const __nv_fp8_e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const __nv_fp8_e4m3* b /*[n,k]*/,
-                       const float* sb /*[1]*/, __nv_bfloat16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* workspace,
-                       cudaStream_t stream) {
+extern "C" void launch(const __nv_fp8_e4m3* a /*[m,k]*/, const float* sa /*[1]*/,
+                       const __nv_fp8_e4m3* b /*[n,k]*/, const float* sb /*[1]*/, __nv_bfloat16* c /*[m,n]*/,
+                       int64_t m, int64_t k, int64_t n, void* workspace, cudaStream_t stream) {
   const Plan plan(m, k, n, sa, sb);
   if (!plan.found) return launch_tiled(a, sa, b, sb, c, m, k, n, stream);
   const float one = 1, zero = 0;
-  check(cublasLtMatmul(handle(), plan.operation, &one, b, plan.first, a, plan.second, &zero, c, plan.result, c, plan.result,
-                       &plan.choice.algo, workspace, kWorkspace, stream),
+  check(cublasLtMatmul(handle(), plan.operation, &one, b, plan.first, a, plan.second, &zero, c, plan.result,
+                       c, plan.result, &plan.choice.algo, workspace, kWorkspace, stream),
         "cublasLtMatmul");
 }
 
 #else
 
-extern "C" const char* baseline_label() { return "native tiled GEMM, fp8 (emulated: stands in for cuBLASLt)"; }
+extern "C" const char* baseline_label() {
+  return "native tiled GEMM, fp8 (emulated: stands in for cuBLASLt)";
+}
 
-extern "C" void launch(const __nv_fp8_e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const __nv_fp8_e4m3* b /*[n,k]*/,
-                       const float* sb /*[1]*/, __nv_bfloat16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
-                       cudaStream_t stream) {
+extern "C" void launch(const __nv_fp8_e4m3* a /*[m,k]*/, const float* sa /*[1]*/,
+                       const __nv_fp8_e4m3* b /*[n,k]*/, const float* sb /*[1]*/, __nv_bfloat16* c /*[m,n]*/,
+                       int64_t m, int64_t k, int64_t n, void* /*workspace*/, cudaStream_t stream) {
   launch_tiled(a, sa, b, sb, c, m, k, n, stream);
 }
 

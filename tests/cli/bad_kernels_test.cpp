@@ -339,5 +339,20 @@ TEST_F(BadKernel, APromptForAnotherGpuIsAStandardPrompt) {
   EXPECT_TRUE(says(added.err, "prompt: the standard prompt, unchanged"));
 }
 
+TEST_F(BadKernel, APromptForThisMachinesGpuIsAStandardPrompt) {
+  const fs::path root = project(), smi = home_ / "bin" / "nvidia-smi";
+  fs::create_directories(smi.parent_path());
+  spit(smi, "#!/bin/sh\necho 'NVIDIA H100 80GB HBM3, GPU-0, 580.159.04, 9.0, 81559'\n");
+  fs::permissions(smi, fs::perms::owner_all);
+  const std::string path = smi.parent_path().string() + ":" + std::getenv("PATH");
+  ASSERT_EQ(capstone({"llm", "prompt"}, {.cwd = root, .env = {{"PATH", path}}}).code, 0);
+  EXPECT_NE(slurp(root / "llm" / "prompt.md").find("NVIDIA H100 80GB HBM3, sm_90"), std::string::npos);
+  const Outcome added =
+      capstone({"llm", "add", "-", "--model", "m", "--no-judge"},
+               {.cwd = root, .env = {{"PATH", path}}, .input = "```cuda\n" + kernel("", "") + "```\n"});
+  EXPECT_EQ(added.code, 0) << added;
+  EXPECT_TRUE(says(added.err, "prompt: the standard prompt, unchanged"));
+}
+
 }  // namespace
 }  // namespace capstone::cli_test

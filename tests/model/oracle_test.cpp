@@ -501,7 +501,7 @@ TEST(Nvfp4QuantiseOracle, TiesGoToEvenAndAScaleOfZeroGivesZeros) {
   OracleCase c("nvfp4_quantise", {{"rows", 2}, {"cols", 32}}, 1);
   c.for_each_input([](float) { return 0.0f; });
   auto& x = c.tensor("x");
-  // Scale 1: the middles of all neighbours, and one number beside each of two.
+  // Scale 1: the middles of all neighbours, and for two of them a number next to the middle.
   const float block[] = {6, 0.25f, -0.75f, 1.25f, 1.75f, -2.5f, 3.5f, 5, -5, 0.251953125f, 1.7421875f};
   std::copy(std::begin(block), std::end(block), x.begin());
   x[16] = 11.25f, x[17] = 2.34375f;  // scale 1.875; 2.34375 / 1.875 = 1.25: a reciprocal in fp32 misses it

@@ -271,7 +271,7 @@ TEST(ToleranceOfGemmFp8Block, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) 
   EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 23)), 3);
 }
 
-/// What a tensor core of Hopper keeps of a number beside `largest`: multiples of 2^-13 of its power of two.
+/// What a tensor core of Hopper keeps of a number next to `largest`: multiples of 2^-13 of its power of two.
 double aligned_to(double largest, double value) {
   int exponent = 0;
   std::frexp(largest, &exponent);

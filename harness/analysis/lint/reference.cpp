@@ -96,14 +96,15 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
     const std::size_t units = units_of(parameter.dtype, output.expected.size());
+    const auto in_a_unit = static_cast<std::size_t>(elements_per_unit(parameter.dtype));
     CAPSTONE_TRY(const std::string bytes, read_file(scratch / (parameter.name + ".out"), units * 8));
     if (bytes.size() != units * 8) return parameter.name + " has the wrong number of elements";
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
-      std::memcpy(&got, bytes.data() + i / (output.expected.size() / units) * 8, sizeof got);
+      std::memcpy(&got, bytes.data() + i / in_a_unit * 8, sizeof got);
       if (is_packed(parameter.dtype)) {  // a byte with two codes, which are rounded: gate one's rule decides
         const auto byte = static_cast<std::byte>(static_cast<unsigned char>(got));
-        got = load_as_double(parameter.dtype, &byte, static_cast<std::int64_t>(i % 2));
+        got = load_as_double(parameter.dtype, &byte, static_cast<std::int64_t>(i % in_a_unit));
         if (is_right(parameter.dtype, got, output.expected[i], output.scale[i], problem.tolerance)) continue;
       }
       if (std::fabs(got - output.expected[i]) <=

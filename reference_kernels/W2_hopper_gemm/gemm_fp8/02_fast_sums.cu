@@ -1,12 +1,15 @@
 // Rung 2: wgmma, with all of k in the tensor cores' own sums.
 //
-// Changed     TMA brings tiles of 128 bytes of k into a ring of six stages, one thread asks for them, and two warp
-//             groups multiply 64 x 128 results each by wgmma. Its sums stay where they are until k is at its end.
-// Why         mma.sync makes 16-bit products of fp8 operands. Only wgmma has fp8 products on Hopper, at twice the rate.
-//             It takes both operands from shared memory, and nobody has to hold them in registers.
-// Prediction  6x rung 1, 1000 TFLOP/s: the tile needs 160 bytes of shared memory a cycle at full rate, 128 are there,
-//             and each block starts with an empty ring. The number is right, the first reason is not: the same tile in
-//             blocks that stay keeps the tensor cores busy for 94 % of the time. It is the start and the end of a block.
+// Changed     TMA brings tiles of 128 bytes of k into a ring of six stages, one thread asks for them, and two
+//             warp groups multiply 64 x 128 results each by wgmma. Its sums stay where they are until k is at
+//             its end.
+// Why         mma.sync makes 16-bit products of fp8 operands. Only wgmma has fp8 products on Hopper, at twice
+//             the rate. It takes both operands from shared memory, and no thread has to hold them in
+//             registers.
+// Prediction  6x rung 1, 1000 TFLOP/s: the tile needs 160 bytes of shared memory a cycle at full rate, 128
+//             are there, and each block starts with an empty ring. The number is right, the first reason is
+//             not: the same tile in blocks that stay keeps the tensor cores busy for 94 % of the time. It is
+//             the start and the end of a block.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sa, sb [1], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads a tile of 128 x 128, in bands of kBand tile rows.
@@ -25,8 +28,10 @@
 using bf16 = __nv_bfloat16;
 using e4m3 = __nv_fp8_e4m3;
 
-constexpr int kTile = 128, kDepth = 128, kStages = 6, kConsumers = 2, kThreads = 128 * (1 + kConsumers), kBand = 8;
-constexpr int kTileBytes = kTile * kDepth, kSharedBytes = kStages * 2 * kTileBytes + 1024;  // to begin at a multiple of 1024
+constexpr int kTile = 128, kDepth = 128, kStages = 6, kConsumers = 2, kThreads = 128 * (1 + kConsumers),
+              kBand = 8;
+constexpr int kTileBytes = kTile * kDepth,
+              kSharedBytes = kStages * 2 * kTileBytes + 1024;  // to begin at a multiple of 1024
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -36,7 +41,8 @@ __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
 __device__ void arrive_and_expect(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
+               : "memory");
 }
 __device__ void arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
@@ -45,23 +51,32 @@ __device__ void arrive(uint64_t* barrier) {
 __device__ void wait(uint64_t* barrier, int parity) {
   uint32_t over = 0;
   while (!over)
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(over)
+        : "r"(address(barrier)), "r"(parity)
+        : "memory");
 }
 
 /// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-                   address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
+          "r"(address(to)),
+      "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
+      : "memory");
 }
 
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; eight rows take 1024 bytes.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; eight rows take 1024
+/// bytes.
 __device__ uint64_t matrix(const void* start) {
-  return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | uint64_t{1024 / 16} << 32 | uint64_t{1} << 62;
+  return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | uint64_t{1024 / 16} << 32 |
+         uint64_t{1} << 62;
 }
 
 #define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
@@ -97,7 +112,8 @@ __device__ void store(bf16* c, const float (&sum)[64], float scale, int row, int
   for (int i = 0; i < 64; i += 2) {
     const int at = row + i / 2 % 2 * 8, to = column + i / 4 * 8 + threadIdx.x % 4 * 2;
     if (at < m && to < n)
-      *reinterpret_cast<__nv_bfloat162*>(c + static_cast<int64_t>(at) * n + to) = __floats2bfloat162_rn(sum[i] * scale, sum[i + 1] * scale);
+      *reinterpret_cast<__nv_bfloat162*>(c + static_cast<int64_t>(at) * n + to) =
+          __floats2bfloat162_rn(sum[i] * scale, sum[i + 1] * scale);
   }
 }
 
@@ -110,8 +126,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
-    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const float* __restrict__ sa,
-         const float* __restrict__ sb, bf16* __restrict__ c, int m, int k, int n) {
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         const float* __restrict__ sa, const float* __restrict__ sb, bf16* __restrict__ c, int m, int k,
+         int n) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages];
   uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
@@ -128,7 +145,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   row *= kTile, column *= kTile;
   const int blocks = (k + kDepth - 1) / kDepth, group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   int stage = 0, phase = 0;
-  const auto advance = [&] { if (++stage == kStages) stage = 0, phase ^= 1; };
+  const auto advance = [&] {
+    if (++stage == kStages) stage = 0, phase ^= 1;
+  };
   if (group == 0) {  // the producer
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
@@ -149,9 +168,10 @@ __global__ void __launch_bounds__(kThreads, 1)
       begin_multiplying();
 #pragma unroll
       for (int i = 0; i < kDepth / 32; ++i)  // 32 of k are 32 bytes
-        multiply(sum, matrix(a_tile(stage) + consumer * 64 * kDepth + i * 32), matrix(b_tile(stage) + i * 32), block + i > 0);
+        multiply(sum, matrix(a_tile(stage) + consumer * 64 * kDepth + i * 32), matrix(b_tile(stage) + i * 32),
+                 block + i > 0);
       commit();
-      wait_for_products<1>();                             // those of the step before
+      wait_for_products<1>();                            // those of the step before
       if (block > 0 && me == 0) arrive(empty + before);  // for all four warps: their products are one
       before = stage;
     }
@@ -166,7 +186,8 @@ CUtensorMap map_of(const e4m3* matrix, int64_t rows, int64_t columns) {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-    if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+    if (found != cudaDriverEntryPointSuccess)
+      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   }();
   const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
@@ -180,10 +201,12 @@ CUtensorMap map_of(const e4m3* matrix, int64_t rows, int64_t columns) {
   return map;
 }
 
-extern "C" void launch(const e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const e4m3* b /*[n,k]*/, const float* sb /*[1]*/,
-                       bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const e4m3* b /*[n,k]*/,
+                       const float* sb /*[1]*/, bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       void* /*workspace*/, cudaStream_t stream) {
   const int64_t tiles = (m + kTile - 1) / kTile * ((n + kTile - 1) / kTile);
   cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  gemm<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(map_of(a, m, k), map_of(b, n, k), sa, sb, c, static_cast<int>(m),
-                                                                         static_cast<int>(k), static_cast<int>(n));
+  gemm<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(
+      map_of(a, m, k), map_of(b, n, k), sa, sb, c, static_cast<int>(m), static_cast<int>(k),
+      static_cast<int>(n));
 }

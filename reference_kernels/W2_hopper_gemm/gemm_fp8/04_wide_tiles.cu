@@ -1,16 +1,17 @@
 // Rung 4: wide tiles, and blocks that stay.
 //
-// Changed     sums stay in the tensor cores, as in rung 2. An instruction makes 64 x 256 results, a block 128 x 256.
-//             There is one block a multiprocessor, which goes from tile to tile; it fetches the next tile while results
-//             leave by TMA, from boxes in shared memory. Tiles come in bands of 16 tile rows.
-// Why         a block of rung 2 starts with an empty ring, and its tensor cores wait for its stores at the end. And
-//             32 KB from L2 for 512 cycles of products become 48 KB for 1024.
+// Changed     sums stay in the tensor cores, as in rung 2. An instruction makes 64 x 256 results, a block 128
+//             x 256. There is one block a multiprocessor, which goes from tile to tile; it fetches the next
+//             tile while results leave by TMA, from boxes in shared memory. Tiles come in bands of 16 tile
+//             rows.
+// Why         a block of rung 2 starts with an empty ring, and its tensor cores wait for its stores at the
+//             end. And 32 KB from L2 for 512 cycles of products become 48 KB for 1024.
 // Prediction  1.3x rung 2, and cuBLASLt's time within 3 %: both meet the limit of the chip's power.
 //
 // Shapes      a [m, k], b [n, k], e4m3; sa, sb [1], fp32; c [m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
-// Resources   232 registers a consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory: four stages,
-//             four boxes.
+// Resources   232 registers a consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory: four
+//             stages, four boxes.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
 // Source      gemm_bf16's rung 7; persistent kernels of CUTLASS 3 (NVIDIA, 2022). Needs sm_90a.
@@ -25,10 +26,12 @@
 using bf16 = __nv_bfloat16;
 using e4m3 = __nv_fp8_e4m3;
 
-constexpr int kTileM = 128, kTileN = 256, kDepth = 128, kStages = 4, kConsumers = 2, kThreads = 128 * (1 + kConsumers);
+constexpr int kTileM = 128, kTileN = 256, kDepth = 128, kStages = 4, kConsumers = 2,
+              kThreads = 128 * (1 + kConsumers);
 constexpr int kBand = 16, kOutBoxes = 2;  // a consumer's, on their way to C
 constexpr int kBytesA = kTileM * kDepth, kBytesB = kTileN * kDepth, kBox = 64 * 64 * sizeof(bf16);  // [B]
-constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kOutBoxes * kBox + 1024;  // to begin at a multiple of 1024
+constexpr int kSharedBytes =
+    kStages * (kBytesA + kBytesB) + kConsumers * kOutBoxes * kBox + 1024;  // to begin at a multiple of 1024
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -38,7 +41,8 @@ __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
 __device__ void arrive_and_expect(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
+               : "memory");
 }
 __device__ void arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
@@ -47,29 +51,39 @@ __device__ void arrive(uint64_t* barrier) {
 __device__ void wait(uint64_t* barrier, int parity) {
   uint32_t over = 0;
   while (!over)
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(over)
+        : "r"(address(barrier)), "r"(parity)
+        : "memory");
 }
 
 /// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-                   address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
+          "r"(address(to)),
+      "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
+      : "memory");
 }
 /// The same in the other direction; what lies outside of C is not stored.
 __device__ void store(const CUtensorMap* map, const void* from, int column, int row) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(address(from)),
-               "r"(column), "r"(row) : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+               "r"(address(from)), "r"(column), "r"(row)
+               : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; eight rows take 1024 bytes.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; eight rows take 1024
+/// bytes.
 __device__ uint64_t matrix(const void* start) {
-  return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | uint64_t{1024 / 16} << 32 | uint64_t{1} << 62;
+  return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | uint64_t{1024 / 16} << 32 |
+         uint64_t{1} << 62;
 }
 
 #define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
@@ -110,7 +124,8 @@ __device__ void fill(uint8_t* box, const float* sum, float scale) {
 #pragma unroll
   for (int piece = 0; piece < 8; ++piece)
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {  // a lane holds pairs: in row lane / 4 of its warp's sixteen, and in the row 8 below
+    for (int half = 0; half < 2;
+         ++half) {  // a lane holds pairs: in row lane / 4 of its warp's sixteen, and in the row 8 below
       const int row = threadIdx.x / 32 % 4 * 16 + half * 8 + lane / 4;
       *reinterpret_cast<__nv_bfloat162*>(box + row * 128 + (piece ^ row % 8) * 16 + lane % 4 * 4) =
           __floats2bfloat162_rn(sum[piece * 4 + half * 2] * scale, sum[piece * 4 + half * 2 + 1] * scale);
@@ -128,8 +143,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
-    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c,
-         const float* __restrict__ sa, const float* __restrict__ sb, int m, int k, int n) {
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         const __grid_constant__ CUtensorMap map_c, const float* __restrict__ sa,
+         const float* __restrict__ sb, int m, int k, int n) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages];
   uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
@@ -141,10 +157,13 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int rows = (m + kTileM - 1) / kTileM, columns = (n + kTileN - 1) / kTileN, blocks = (k + kDepth - 1) / kDepth;
+  const int rows = (m + kTileM - 1) / kTileM, columns = (n + kTileN - 1) / kTileN,
+            blocks = (k + kDepth - 1) / kDepth;
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // the compiler sees that a warp's lanes agree
   int stage = 0, phase = 0;
-  const auto advance = [&] { if (++stage == kStages) stage = 0, phase ^= 1; };
+  const auto advance = [&] {
+    if (++stage == kStages) stage = 0, phase ^= 1;
+  };
   if (group == 0) {  // the producer
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
@@ -172,7 +191,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         begin_multiplying();
         const uint64_t a = matrix(a_tile(stage) + consumer * 64 * kDepth), b = matrix(b_tile(stage));
 #pragma unroll
-        for (int i = 0; i < kDepth / 32; ++i) multiply(sum, a + i * 2, b + i * 2, block + i > 0);  // 32 of k: two pieces of 16 bytes
+        for (int i = 0; i < kDepth / 32; ++i)
+          multiply(sum, a + i * 2, b + i * 2, block + i > 0);  // 32 of k: two pieces of 16 bytes
         commit();
         wait_for_products<1>();                            // those of the step before
         if (block > 0 && me == 0) arrive(empty + before);  // for all four warps: their products are one
@@ -184,7 +204,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int j = 0; j < kTileN / 64; ++j) {
         uint8_t* const box = boxes + j % kOutBoxes * kBox;
-        if (me == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1) : "memory");  // its last results have left
+        if (me == 0)
+          asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1)
+                       : "memory");  // its last results have left
         meet(group);
         fill(box, sum + j * 32, scale);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
@@ -192,7 +214,9 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (me == 0) store(&map_c, box, column * kTileN + j * 64, row * kTileM + consumer * 64);
       }
     }
-    if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // nobody leaves before its results have
+    if (me == 0)
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::
+                       : "memory");  // no thread leaves before its results have
   }
 }
 
@@ -203,28 +227,32 @@ CUtensorMap map_of(const T* matrix, int64_t rows, int64_t columns, int box_rows)
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-    if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+    if (found != cudaDriverEntryPointSuccess)
+      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   }();
   const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * sizeof(T)};
   const cuuint32_t box[] = {128 / sizeof(T), static_cast<cuuint32_t>(box_rows)}, step[] = {1, 1};
   CUtensorMap map;
-  if (encode(&map, sizeof(T) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<T*>(matrix), size,
-             pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+  if (encode(&map, sizeof(T) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
+             const_cast<T*>(matrix), size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
     throw std::runtime_error("cuTensorMapEncodeTiled refuses the matrix");
   return map;
 }
 
-extern "C" void launch(const e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const e4m3* b /*[n,k]*/, const float* sb /*[1]*/,
-                       bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/, cudaStream_t stream) {
+extern "C" void launch(const e4m3* a /*[m,k]*/, const float* sa /*[1]*/, const e4m3* b /*[n,k]*/,
+                       const float* sb /*[1]*/, bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       void* /*workspace*/, cudaStream_t stream) {
   int device = 0, multiprocessors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN), grid = tiles < multiprocessors ? tiles : multiprocessors;
+  const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN),
+                grid = tiles < multiprocessors ? tiles : multiprocessors;
   cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  gemm<<<static_cast<unsigned>(grid), kThreads, kSharedBytes, stream>>>(map_of(a, m, k, kTileM), map_of(b, n, k, kTileN),
-                                                                        map_of(c, m, n, 64), sa, sb, static_cast<int>(m),
-                                                                        static_cast<int>(k), static_cast<int>(n));
+  gemm<<<static_cast<unsigned>(grid), kThreads, kSharedBytes, stream>>>(
+      map_of(a, m, k, kTileM), map_of(b, n, k, kTileN), map_of(c, m, n, 64), sa, sb, static_cast<int>(m),
+      static_cast<int>(k), static_cast<int>(n));
 }

@@ -1,19 +1,21 @@
 // Rung 8: a tile of twice the columns, and warps that do nothing else than bring scales.
 //
-// Changed     the tile is 128 x 256; a consumer has 64 rows of it, in two halves of 128 columns. It multiplies one half,
-//             promotes it, then the other one, with one set of parts. Two more warps of the producer's group copy the
-//             scales of four steps to shared memory (cp.async), in a ring of four slots. No clusters. The number of the
-//             warp group is the same for all lanes of a warp (__shfl_sync), and the compiler knows it.
-// Why         in rung 7 a consumer itself waits for scales from L2, and shuffles them. In its machine code, descriptors go
-//             from ordinary registers to uniform ones before each product. From L2 come 48 KB for 1024 cycles, as with
-//             clusters of two, and a tile has half as many ends.
+// Changed     the tile is 128 x 256; a consumer has 64 rows of it, in two halves of 128 columns. It
+//             multiplies one half, promotes it, then the other one, with one set of parts. Two more warps of
+//             the producer's group copy the scales of four steps to shared memory (cp.async), in a ring of
+//             four slots. No clusters. The number of the warp group is the same for all lanes of a warp
+//             (__shfl_sync), and the compiler knows it.
+// Why         in rung 7 a consumer itself waits for scales from L2, and shuffles them. In its machine code,
+//             descriptors go from ordinary registers to uniform ones before each product. From L2 come 48 KB
+//             for 1024 cycles, as with clusters of two, and a tile has half as many ends.
 // Prediction  1.15x rung 7. It is 1.06x: what a step does before its first product still takes its time.
 // Came        809 us on an H100, 1189.84 TFLOP/s, 1.06 times the rung before. 92 % of the native baseline.
 //
-// Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
+// Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n],
+//             bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
-// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 220 KB of shared memory: four
-//             stages, two boxes, four slots of scales.
+// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 220 KB of shared
+//             memory: four stages, two boxes, four slots of scales.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
 // Source      wide tiles and scales in shared memory as in DeepGEMM (2025). Needs sm_90a.

@@ -1,19 +1,22 @@
 // Rung 9: the ring is unrolled.
 //
-// Changed     the loop over k goes in rounds of four steps, one for each stage, and a slot of scales belongs to a round.
-//             So the address of a stage, its barrier, its descriptors and the place of its scales are constants in the
-//             machine code. All shared memory is one array at a known address. A consumer reads the scales of a step
-//             before its products. The last round of a tile may have empty stages; they are passed on.
-// Why         in rung 8 a step begins with some fifty instructions before its first product, most of them in a chain: the
-//             stage, its barrier, the slot, descriptors, places of scales. Meanwhile its group has no product on its way.
-//             Promotion already needs the time that the other group's products give.
+// Changed     the loop over k goes in rounds of four steps, one for each stage, and a slot of scales belongs
+//             to a round. So the address of a stage, its barrier, its descriptors and the place of its scales
+//             are constants in the machine code. All shared memory is one array at a known address. A
+//             consumer reads the scales of a step before its products. The last round of a tile may have
+//             empty stages; they are passed on.
+// Why         in rung 8 a step begins with some fifty instructions before its first product, most of them in
+//             a chain: the stage, its barrier, the slot, descriptors, places of scales. Meanwhile its group
+//             has no product on its way. Promotion already needs the time that the other group's products
+//             give.
 // Prediction  1.1x rung 8.
 // Came        716 us on an H100, 1344.25 TFLOP/s, 1.13 times the rung before. 104 % of the native baseline.
 //
-// Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n], bf16.
+// Shapes      a [m, k], b [n, k], e4m3; sfa [m, ceil(k/128)], sfb [ceil(n/128), ceil(k/128)], fp32; c [m, n],
+//             bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands.
-// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 212 KB of shared memory: four
-//             stages, two boxes, two slots of scales.
+// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 212 KB of shared
+//             memory: four stages, two boxes, two slots of scales.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); m anything, boxes are filled up with zeros.
 // Source      stages that are constants, as in DeepGEMM (2025). Needs sm_90a.
