@@ -28,6 +28,7 @@ constexpr int kTileM = 128, kTileN = 256, kDepth = 32, kStages = 4;
 constexpr int kWarps = 8, kThreads = (kWarps + 4) * 32;  // that multiply; with those that fetch
 constexpr int kBytesA = kTileM * kDepth * 4, kBytesB = kTileN * kDepth * 4, kBytesBox = 8 * 64 * 4;
 constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kWarps * kBytesBox + 1024;
+constexpr int kFetchRegisters = 32, kSumRegisters = 232;
 constexpr int kBand = 8;  // tile rows
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
@@ -37,8 +38,8 @@ __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta
 __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
-__device__ void arrive_and_expect(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
+__device__ void expect(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
 }
 __device__ void arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
@@ -62,12 +63,14 @@ __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint
 /// The threads that multiply meet.
 __device__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(kWarps * 32) : "memory"); }
 
-/// A matrix as four: rows r, r + 4, r + 8 … are 16 * columns bytes apart, which TMA takes whatever `columns` is.
-/// Their start is rounded down to 16 bytes, and `shift` says by how many floats.
-struct Quarters {
-  CUtensorMap map[4];
-  int shift[4];
-};
+/// One float to shared memory, asynchronously; a zero where it does not exist.
+__device__ void copy(uint32_t to, const float* from, bool exists) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");
+}
+/// The barrier counts this thread when its copies so far have come.
+__device__ void arrive_after_copies(uint64_t* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address(barrier)) : "memory");
+}
 
 /// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
 /// lower.
@@ -113,15 +116,17 @@ struct Schedule {
 
 __device__ float part(const float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
+/// kEngineA, kEngineB: rows start on 16 bytes, so the copy engine can fetch boxes of the matrix.
+template <bool kEngineA, bool kEngineB>
 __global__ void __launch_bounds__(kThreads, 1)
-    sgemm(const __grid_constant__ Quarters a_map, const __grid_constant__ Quarters b_map, float* __restrict__ c, int m, int k, int n,
-          int whole, float* partial_sums, unsigned* arrivals) {
+    sgemm(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, const float* __restrict__ a,
+          const float* __restrict__ b, float* __restrict__ c, int m, int k, int n, int whole, float* partial_sums, unsigned* arrivals) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages];
   __shared__ unsigned arrived;
   uint8_t* const stages = shared + (1024 - address(shared) % 1024) % 1024;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) init(full + i, 1), init(empty + i, kWarps);
+    for (int i = 0; i < kStages; ++i) init(full + i, kEngineA && kEngineB ? 1 : 128), init(empty + i, kWarps);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
   }
   __syncthreads();
@@ -132,34 +137,62 @@ __global__ void __launch_bounds__(kThreads, 1)
   int stage = 0, phase = 0;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp >= kWarps) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-    if (threadIdx.x == kWarps * 32)
-      while (schedule.next(piece)) {
-        int row, column;
-        place_of(piece.tile, rows, columns, row, column);
-        for (int step = piece.begin; step < piece.end; ++step) {
-          wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
-          arrive_and_expect(full + stage, kBytesA + kBytesB);
-          uint8_t* const to = stages + stage * (kBytesA + kBytesB);
-#pragma unroll
-          for (int r = 0; r < 4; ++r) {
-            load(to + r * (kBytesA / 4), &a_map.map[r], a_map.shift[r] + step * kDepth, row * (kTileM / 4), full + stage);
-            // A quarter without rows (k < 4) is described as row 0: the box lies below it.
-            load(to + kBytesA + r * (kBytesB / 4), &b_map.map[r], b_map.shift[r] + column * kTileN, step * (kDepth / 4) + (r >= k),
-                 full + stage);
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kFetchRegisters));
+    const int me = threadIdx.x - kWarps * 32;
+    if (kEngineA && kEngineB && me > 0) return;
+    while (schedule.next(piece)) {
+      int row0, column0;
+      place_of(piece.tile, rows, columns, row0, column0);
+      row0 *= kTileM, column0 *= kTileN;
+      for (int step = piece.begin; step < piece.end; ++step) {
+        const int depth = step * kDepth;
+        wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
+        uint8_t* const to = stages + stage * (kBytesA + kBytesB);
+        if constexpr (kEngineA || kEngineB)
+          if (me == 0) {
+            expect(full + stage, (kEngineA ? kBytesA : 0) + (kEngineB ? kBytesB : 0));
+            if constexpr (kEngineA) load(to, &a_map, depth, row0, full + stage);
+            if constexpr (kEngineB) load(to + kBytesA, &b_map, column0, depth, full + stage);
           }
-          if (++stage == kStages) stage = 0, phase ^= 1;
+        if constexpr (!kEngineA) {  // a warp a row, in the order of the copy engine: 16-byte piece p lies at p ^ row % 8
+          const float* from = a + static_cast<int64_t>(row0 + warp - kWarps) * k + depth + lane;
+          const bool in_depth = depth + lane < k;
+          uint32_t even = address(to) + (warp - kWarps) * 128 + ((lane / 4 ^ (warp - kWarps)) * 16) + lane % 4 * 4;
+          const uint32_t odd = even + 512 + (((lane / 4 ^ (warp - kWarps + 4)) - (lane / 4 ^ (warp - kWarps))) * 16);
+          const int left = m - row0 - (warp - kWarps);
+#pragma unroll 8
+          for (int i = 0; i < kTileM / 4; i += 2) {
+            copy(even + i * 512, in_depth && i * 4 < left ? from : a, in_depth && i * 4 < left);
+            from += 4 * static_cast<int64_t>(k);
+            copy(odd + i * 512, in_depth && i * 4 + 4 < left ? from : a, in_depth && i * 4 + 4 < left);
+            from += 4 * static_cast<int64_t>(k);
+          }
         }
+        if constexpr (!kEngineB) {  // all four warps a row
+          const float* from = b + static_cast<int64_t>(depth) * n + column0 + me;
+          const uint32_t there = address(to + kBytesA) + me * 4;
+          const bool first = column0 + me < n, second = column0 + me + 128 < n;
+          const int left = k - depth;
+#pragma unroll 8
+          for (int i = 0; i < kDepth; ++i) {
+            copy(there + i * 1024, first && i < left ? from : b, first && i < left);
+            copy(there + i * 1024 + 512, second && i < left ? from + 128 : b, second && i < left);
+            from += n;
+          }
+        }
+        if constexpr (kEngineA && kEngineB) arrive(full + stage); else arrive_after_copies(full + stage);
+        if (++stage == kStages) stage = 0, phase ^= 1;
       }
+    }
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kSumRegisters));
     const int warp_m = warp / 4, warp_n = warp % 4, lane_m = lane / 4, lane_n = lane % 4;
     const uint8_t* const a_start = stages + (warp_m * 64 + lane_m) * 128;
     const uint8_t* const b_start = stages + kBytesA + (warp_n * 64 + lane_n * 4) * 4;
     // Four k of eight rows, eight rows apart; and of one k, or the next one, four times four columns.
     float4 a_values[8], b_values[2][4];
     const auto a_at = [&](int which, int group) { return a_start + which * (kBytesA + kBytesB) + (group ^ lane_m) * 16; };
-    const auto b_at = [&](int which, int group) { return b_start + which * (kBytesA + kBytesB) + group * (kTileN * 4); };
+    const auto b_at = [&](int which, int group) { return b_start + which * (kBytesA + kBytesB) + group * (4 * kTileN * 4); };
     const auto load_a = [&](int i, const uint8_t* from) { a_values[i] = *reinterpret_cast<const float4*>(from + i * 1024); };
     const auto load_b = [&](int slot, const uint8_t* from) {
 #pragma unroll
@@ -191,7 +224,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         for (int group = 0; group < groups - 1; ++group)
 #pragma unroll
           for (int kk = 0; kk < 4; ++kk) {
-            load_b((kk + 1) % 2, kk < 3 ? b_at(stage, group) + (kk + 1) * (kBytesB / 4) : b_at(stage, group + 1));
+            load_b((kk + 1) % 2, b_at(stage, group) + (kk + 1) * (kTileN * 4));
 #pragma unroll
             for (int i = 0; i < 8; i += 2) {
               multiply(kk, i);
@@ -203,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int kk = 0; kk < 4; ++kk) {  // the last group, during which the next tile's first values come
           if (kk < 3) {
-            load_b((kk + 1) % 2, b_at(stage, groups - 1) + (kk + 1) * (kBytesB / 4));
+            load_b((kk + 1) % 2, b_at(stage, groups - 1) + (kk + 1) * (kTileN * 4));
           } else if (!last) {
             wait(full + next, next == 0 ? phase ^ 1 : phase);
             load_b(0, b_at(next, 0));
@@ -247,7 +280,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       // Through shared memory, so that a warp stores 32 columns that lie side by side.
       int row0, column0;
       place_of(now.tile, rows, columns, row0, column0);
-      row0 *= kTileM, column0 = column0 * kTileN + warp_n * 64;
+      row0 = row0 * kTileM + warp_m * 64, column0 = column0 * kTileN + warp_n * 64;
       float* const box = reinterpret_cast<float*>(stages + kStages * (kBytesA + kBytesB) + warp * kBytesBox);
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
@@ -255,22 +288,23 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int q = 0; q < 4; ++q)
           *reinterpret_cast<float4*>(box + lane_m * 64 + ((q * 4 + lane_n) ^ lane_m) * 4) =
-              make_float4(sum[i][q * 4], sum[i][q * 4 + 1], sum[i][q * 4 + 2], sum[i][q * 4 + 3]);
+              make_float4(sum[i][q * 4 + 1], sum[i][q * 4], sum[i][q * 4 + 3], sum[i][q * 4 + 2]);
         __syncwarp();
 #pragma unroll 4
         for (int r = 0; r < 8; ++r) {
-          const int row = row0 + 32 * (i % 4) + 4 * r + 2 * warp_m + i / 4;  // a quarter's rows lie together
+          const int row = row0 + i * 8 + r;
 #pragma unroll
           for (int column = lane; column < 64; column += 32)
             if (row < m && column0 + column < n)
-              c[static_cast<int64_t>(row) * n + column0 + column] = box[r * 64 + (column / 4 ^ r) * 4 + column % 4];
+              c[static_cast<int64_t>(row) * n + column0 + column] = box[r * 64 + (column / 4 ^ r) * 4 + (column % 4 ^ 1)];
         }
       }
     }
   }
 }
 
-Quarters quarters_of(const float* matrix, int64_t rows, int64_t columns, int box_rows, int box_columns, CUtensorMapSwizzle swizzle) {
+/// A matrix as TMA sees it. One whose rows do not start on 16 bytes it does not take: then the result is not used.
+CUtensorMap map_of(const float* matrix, int64_t rows, int64_t columns, int box_rows, int box_columns, CUtensorMapSwizzle swizzle) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -278,19 +312,15 @@ Quarters quarters_of(const float* matrix, int64_t rows, int64_t columns, int box
     if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   }();
-  Quarters made;
-  for (int r = 0; r < 4; ++r) {
-    const int64_t first = r < rows ? r : 0;
-    const float* const start = matrix + first * columns;
-    made.shift[r] = static_cast<int>(reinterpret_cast<uintptr_t>(start) % 16 / 4);
-    const cuuint64_t size[] = {static_cast<cuuint64_t>(columns + made.shift[r]), static_cast<cuuint64_t>((rows - first + 3) / 4)};
-    const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * 16};
-    const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)}, step[] = {1, 1};
-    if (encode(&made.map[r], CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float*>(start - made.shift[r]), size, pitch, box, step,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
-      throw std::runtime_error("cuTensorMapEncodeTiled refuses the matrix");
-  }
-  return made;
+  const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * 4};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)}, step[] = {1, 1};
+  CUtensorMap map{};
+  if (columns % 4 == 0 && encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float*>(matrix), size, pitch, box, step,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+    throw std::runtime_error("cuTensorMapEncodeTiled refuses the matrix");
+  return map;
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -320,9 +350,10 @@ extern "C" void launch(const float* a /*[m,k]*/, const float* b /*[k,n]*/, float
   float* const partial_sums = static_cast<float*>(workspace);
   unsigned* const arrivals = plan.divided == 0 ? nullptr : reinterpret_cast<unsigned*>(partial_sums + plan.blocks * 2 * kTileM * kTileN);
   if (plan.divided > 0) cudaMemsetAsync(arrivals, 0, static_cast<size_t>(plan.divided) * 4, stream);
-  cudaFuncSetAttribute(sgemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  sgemm<<<static_cast<unsigned>(plan.blocks), kThreads, kSharedBytes, stream>>>(
-      quarters_of(a, m, k, kTileM / 4, kDepth, CU_TENSOR_MAP_SWIZZLE_128B),
-      quarters_of(b, k, n, kDepth / 4, kTileN, CU_TENSOR_MAP_SWIZZLE_NONE), c, static_cast<int>(m), static_cast<int>(k),
-      static_cast<int>(n), static_cast<int>(plan.whole), partial_sums, arrivals);
+  const bool engine_a = k % 4 == 0, engine_b = n % 4 == 0;
+  const auto kernel = engine_a ? (engine_b ? sgemm<true, true> : sgemm<true, false>) : (engine_b ? sgemm<false, true> : sgemm<false, false>);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  kernel<<<static_cast<unsigned>(plan.blocks), kThreads, kSharedBytes, stream>>>(
+      map_of(a, m, k, kTileM, kDepth, CU_TENSOR_MAP_SWIZZLE_128B), map_of(b, k, n, kDepth, kTileN, CU_TENSOR_MAP_SWIZZLE_NONE), a, b, c,
+      static_cast<int>(m), static_cast<int>(k), static_cast<int>(n), static_cast<int>(plan.whole), partial_sums, arrivals);
 }
