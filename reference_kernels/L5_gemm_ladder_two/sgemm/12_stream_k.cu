@@ -64,8 +64,9 @@ __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint
 __device__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(kWarps * 32) : "memory"); }
 
 /// One float to shared memory, asynchronously; a zero where it does not exist.
-__device__ void copy(uint32_t to, const float* from, bool exists) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");
+__device__ void copy(uint32_t to, const float* from, bool exists, const float* any_valid_address) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(exists ? from : any_valid_address),
+               "r"(exists ? 4 : 0) : "memory");
 }
 /// The barrier counts this thread when its copies so far have come.
 __device__ void arrive_after_copies(uint64_t* barrier) {
@@ -116,6 +117,36 @@ struct Schedule {
 
 __device__ float part(const float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
+// Four warps copy what the copy engine cannot fetch, into the places where it would put it. kWhole: all of the
+// tile lies inside, so nothing is checked. The first row of `a` and `b` is that of the tile.
+/// A warp a row. 16-byte piece p of row r lies at p ^ r % 8.
+template <bool kWhole>
+__device__ void fetch_a(uint8_t* to, const float* a, int rows_left, int depth_left, int k) {
+  const int warp = threadIdx.x / 32 - kWarps, lane = threadIdx.x % 32;
+  const uint32_t even = address(to) + warp * 128 + (lane / 4 ^ warp) * 16 + lane % 4 * 4;
+  const uint32_t odd = address(to) + (warp + 4) * 128 + (lane / 4 ^ (warp + 4)) * 16 + lane % 4 * 4;
+  const float* from = a + static_cast<int64_t>(warp) * k + lane;
+#pragma unroll 8
+  for (int i = 0; i < kTileM; i += 8) {
+    copy(even + i * 128, from, kWhole || (i + warp < rows_left && lane < depth_left), a);
+    from += 4 * static_cast<int64_t>(k);
+    copy(odd + i * 128, from, kWhole || (i + 4 + warp < rows_left && lane < depth_left), a);
+    from += 4 * static_cast<int64_t>(k);
+  }
+}
+/// All four warps half a row.
+template <bool kWhole>
+__device__ void fetch_b(uint8_t* to, const float* b, int columns_left, int depth_left, int n) {
+  const int me = threadIdx.x - kWarps * 32;
+  const uint32_t there = address(to) + me * 4;
+  const float* from = b + me;
+#pragma unroll 8
+  for (int i = 0; i < kDepth; ++i, from += n) {
+    copy(there + i * (kTileN * 4), from, kWhole || (i < depth_left && me < columns_left), b);
+    copy(there + i * (kTileN * 4) + 512, from + 128, kWhole || (i < depth_left && me + 128 < columns_left), b);
+  }
+}
+
 /// kEngineA, kEngineB: rows start on 16 bytes, so the copy engine can fetch boxes of the matrix.
 template <bool kEngineA, bool kEngineB>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -154,31 +185,17 @@ __global__ void __launch_bounds__(kThreads, 1)
             if constexpr (kEngineA) load(to, &a_map, depth, row0, full + stage);
             if constexpr (kEngineB) load(to + kBytesA, &b_map, column0, depth, full + stage);
           }
-        if constexpr (!kEngineA) {  // a warp a row, in the order of the copy engine: 16-byte piece p lies at p ^ row % 8
-          const float* from = a + static_cast<int64_t>(row0 + warp - kWarps) * k + depth + lane;
-          const bool in_depth = depth + lane < k;
-          uint32_t even = address(to) + (warp - kWarps) * 128 + ((lane / 4 ^ (warp - kWarps)) * 16) + lane % 4 * 4;
-          const uint32_t odd = even + 512 + (((lane / 4 ^ (warp - kWarps + 4)) - (lane / 4 ^ (warp - kWarps))) * 16);
-          const int left = m - row0 - (warp - kWarps);
-#pragma unroll 8
-          for (int i = 0; i < kTileM / 4; i += 2) {
-            copy(even + i * 512, in_depth && i * 4 < left ? from : a, in_depth && i * 4 < left);
-            from += 4 * static_cast<int64_t>(k);
-            copy(odd + i * 512, in_depth && i * 4 + 4 < left ? from : a, in_depth && i * 4 + 4 < left);
-            from += 4 * static_cast<int64_t>(k);
-          }
+        const bool deep = depth + kDepth <= k;
+        if constexpr (!kEngineA) {
+          const float* const from = a + static_cast<int64_t>(row0) * k + depth;
+          if (deep && row0 + kTileM <= m) fetch_a<true>(to, from, 0, 0, k); else fetch_a<false>(to, from, m - row0, k - depth, k);
         }
-        if constexpr (!kEngineB) {  // all four warps a row
-          const float* from = b + static_cast<int64_t>(depth) * n + column0 + me;
-          const uint32_t there = address(to + kBytesA) + me * 4;
-          const bool first = column0 + me < n, second = column0 + me + 128 < n;
-          const int left = k - depth;
-#pragma unroll 8
-          for (int i = 0; i < kDepth; ++i) {
-            copy(there + i * 1024, first && i < left ? from : b, first && i < left);
-            copy(there + i * 1024 + 512, second && i < left ? from + 128 : b, second && i < left);
-            from += n;
-          }
+        if constexpr (!kEngineB) {
+          const float* const from = b + static_cast<int64_t>(depth) * n + column0;
+          if (deep && column0 + kTileN <= n)
+            fetch_b<true>(to + kBytesA, from, 0, 0, n);
+          else
+            fetch_b<false>(to + kBytesA, from, n - column0, k - depth, n);
         }
         if constexpr (kEngineA && kEngineB) arrive(full + stage); else arrive_after_copies(full + stage);
         if (++stage == kStages) stage = 0, phase ^= 1;
@@ -277,7 +294,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             for (int i = 0; i < 128; ++i) sum[i / 16][i % 16] += __ldcg(place(block) + i * (kWarps * 32));
       }
 
-      // Through shared memory, so that a warp stores 32 columns that lie side by side.
+      // Through shared memory, so that a warp stores 32 columns that lie side by side. Columns change places in
+      // pairs: see rung 11.
       int row0, column0;
       place_of(now.tile, rows, columns, row0, column0);
       row0 = row0 * kTileM + warp_m * 64, column0 = column0 * kTileN + warp_n * 64;
