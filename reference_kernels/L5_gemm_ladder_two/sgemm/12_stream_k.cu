@@ -11,11 +11,11 @@
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes.
 // Launch      one block per multiprocessor, or one per four steps if there are fewer; 384 threads: eight warps
 //             multiply, one thread of four more fetches.
-// Resources   240 registers of those that multiply, 128 of them sums; 209 KB of shared memory. Workspace: two
+// Resources   232 registers of those that multiply, 128 of them sums; 209 KB of shared memory. Workspace: two
 //             tiles of sums a block, and a counter for each tile that may be divided.
 // Cost        2 * m * n * k FLOPs; 4 * m * n * k * (1 / 128 + 1 / 256) bytes of loads, and the sums of divided
 //             tiles.
-// Divides     nothing has to.
+// Divides     nothing has to; k % 4 == 0 lets the copy engine fetch A, n % 4 == 0 B.
 // Source      stream-k: M. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 //             Multiplication on the GPU", 2023. Needs sm_90a.
 #include <cuda.h>

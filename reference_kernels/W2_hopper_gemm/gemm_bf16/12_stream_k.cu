@@ -5,9 +5,10 @@
 //             ends. Blocks that compute parts of a tile exchange sums through the workspace; those whose work
 //             ends with it add up some columns each. A kernel that resets their counters runs in front, and
 //             this one begins before it has ended (a programmatic launch).
+//             The estimate that chooses an entry of the table has new numbers and knows the speed of memory.
 // Why         an H100 has room for 30 clusters of four, not 33: groups of multiprocessors have odd sizes. So the
-//             32 tiles of 1024 x 1024 x 16384, in four parts, took two waves. Besides, a cluster starts 1.6 us
-//             later than a block does, and 4096^3 has 3.88 waves of tiles.
+//             32 tiles of 1024 x 1024 x 16384, in four parts, took two waves. Besides, the first tile of a block
+//             of a cluster comes 1.6 us later than that of another, and 4096^3 has 3.88 waves of tiles.
 // Prediction  1.5x rung 11 at 1024 x 1024 x 16384: 62 steps a block instead of 128, and 4 us of sums; 1.03x at
 //             4096^3; nothing at 8192^3.
 //
@@ -603,21 +604,22 @@ struct Entry {
   int64_t rows, columns, above, aside, clusters;  // clusters: that run at once; 0: k is divided
   void (*run)(const Arguments&);
 
-  /// [clocks] a guess, good enough to compare entries; its numbers come from measured times. Tensor cores do
-  /// 2048 products a clock. A KB that enters shared memory costs 10 clocks, and 8 more where L2 is read for it;
-  /// a wave begins and ends in 2000, clusters in 1500 more; sums of two parts
-  /// take 3000, of more 6000.
+  /// [clocks] a guess, good enough to compare entries. Its numbers are fitted to times of 17 sizes on an H100, all
+  /// but those of divided tiles, which are estimates. Tensor cores do 2048 products a clock. A KB that enters
+  /// shared memory costs 16 clocks, and 3 more where L2 is read for it; a wave begins in 4500 and stores five
+  /// results in one; clusters begin in 2500 more; sums of two parts take 4000, of more 8000. Memory gives 1650 bytes
+  /// a clock. It works at the same time, but not quite.
   int64_t clocks(const Arguments& x) const {
     const int64_t tiles = ceil_div(x.m, rows * above) * ceil_div(x.n, columns * aside), steps = ceil_div(x.k, kDepth);
     const int64_t multiply = rows * columns / 32;  // a step
-    const int64_t load = (10 * (rows + columns) + 8 * (rows / aside + columns / above)) * kDepth * 2 / 1024;
-    const int64_t step = multiply > load ? multiply : load;
-    if (clusters == 0) {
-      const Plan plan = plan_of(tiles, steps, x.multiprocessors);
-      return ceil_div(tiles * steps, plan.blocks) * step + ceil_div(tiles, plan.blocks) * 2000 +
-             (plan.divided == 0 ? 0 : tiles > plan.blocks ? 3000 : 6000);
-    }
-    return ceil_div(tiles, clusters) * (steps * step + 2000) + (above * aside > 1 ? 1500 : 0);
+    const int64_t load = (16 * (rows + columns) + 3 * (rows / aside + columns / above)) * kDepth * 2 / 1024;
+    const int64_t step = multiply > load ? multiply : load, wave = 4500 + rows * columns / 5;
+    const Plan plan = plan_of(tiles, steps, x.multiprocessors);
+    const int64_t busy = clusters > 0 ? ceil_div(tiles, clusters) * (steps * step + wave) + (above * aside > 1 ? 2500 : 0)
+                                      : ceil_div(tiles * steps, plan.blocks) * step + ceil_div(tiles, plan.blocks) * wave +
+                                            (plan.divided == 0 ? 0 : tiles > plan.blocks ? 4000 : 8000);
+    const int64_t memory = 2 * (x.m * x.k + x.k * x.n + x.m * x.n) / 1650;
+    return busy > memory ? busy + memory / 16 : memory + busy / 16;
   }
 };
 /// A GPU has groups of multiprocessors, and a cluster lies within one: so the driver knows how many fit.
