@@ -1,21 +1,23 @@
-// Rung 12: equal shares of the steps for all multiprocessors.
+// Rung 12: equal shares of the steps, and a table that was measured.
 //
-// Changed     k is no longer split over a cluster but over the whole chip: all waves of tiles but the last two
-//             are dealt out as before, and the steps of the remaining tiles are divided evenly, wherever a tile
-//             ends. Blocks that compute parts of a tile exchange sums through the workspace; those whose work
-//             ends with it add up some columns each. A kernel that resets their counters runs in front, and
-//             this one begins before it has ended (a programmatic launch).
-//             The estimate that chooses an entry of the table has new numbers and knows the speed of memory.
+// Changed     another way to divide k, over the whole chip (stream-k): all waves of tiles but the last two are
+//             dealt out as before, and the steps of the remaining tiles are divided evenly, wherever a tile ends.
+//             Blocks that compute parts of a tile exchange sums through the workspace; those whose work ends
+//             with it add up some columns each. A kernel that resets their counters runs in front, and this one
+//             begins before it has ended (a programmatic launch).
+//             The estimate that chooses an entry of the table is fitted to times of all entries at 27 sizes,
+//             and the table has tiles of 64 rows that split k. m <= 16: fewer, wider blocks, and only as many
+//             clusters as run at once.
 // Why         an H100 has room for 30 clusters of four, not 33: groups of multiprocessors have odd sizes. So the
-//             32 tiles of 1024 x 1024 x 16384, in four parts, took two waves. Besides, the first tile of a block
-//             of a cluster comes 1.6 us later than that of another, and 4096^3 has 3.88 waves of tiles.
-// Prediction  1.5x rung 11 at 1024 x 1024 x 16384: 62 steps a block instead of 128, and 4 us of sums; 1.03x at
-//             4096^3; nothing at 8192^3.
+//             32 tiles of 1024 x 1024 x 16384, in four parts, took two waves, and 4096^3 has 3.88 waves of tiles.
+// Prediction  of equal shares: 1.5x rung 11 at 1024 x 1024 x 16384, 1.03x at 4096^3. Both failed, 0.77x and 0.79x:
+//             blocks that work at different k find less of A and B in the L2 cache, and the sums cost 10 to 30
+//             us. They won at 2 of 40 sizes, which have thousands of tiles. So the estimate charges for them.
+//             Of the fitted estimate: 0.95x cuBLASLt in the geometric mean over the 40 sizes.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
-// Launch      one block per multiprocessor, or per tile if there are fewer and k is not divided; 128 threads
-//             and 128 for each 64 rows of a tile; clusters of two where blocks share an operand. m <= 16 as rung
-//             11.
+// Launch      one block per multiprocessor, or per tile if there are fewer; 128 threads and 128 for each 64 rows
+//             of a tile; clusters of two or four where blocks share an operand or a tile. m <= 16 as rung 11.
 // Resources   as rung 9. Workspace: two tiles of sums a block, and counters.
 // Cost        2 m n k FLOPs; loads as rung 9; and the sums of divided tiles, to L2 and back.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so); m anything.
@@ -151,14 +153,14 @@ __device__ void fill(uint8_t* box, const float* d) {
 __device__ void meet(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory"); }
 /// All threads of the cluster meet; what they wrote into shared memory is seen.
 __device__ void meet_cluster() { asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory"); }
-/// A tile, and the blocks of a cluster: so many above each other, which share B; or side by side, which share
-/// A.
-template <int kRows_, int kColumns_, int kAbove_, int kAside_>
+/// A tile, and the blocks of a cluster: so many above each other, which share B; side by side, which share A;
+/// and so many that split k.
+template <int kRows_, int kColumns_, int kAbove_, int kAside_, int kSplit_>
 struct Tile {
-  static constexpr int kRows = kRows_, kColumns = kColumns_, kAbove = kAbove_, kAside = kAside_;
-  static constexpr int kConsumers = kRows / 64, kThreads = 128 * (1 + kConsumers), kCluster = kAbove * kAside;
+  static constexpr int kRows = kRows_, kColumns = kColumns_, kAbove = kAbove_, kAside = kAside_, kSplit = kSplit_;
+  static constexpr int kConsumers = kRows / 64, kThreads = 128 * (1 + kConsumers), kCluster = kAbove * kAside * kSplit;
   static constexpr int kBytesA = kRows / 64 * kBox, kBytesB = kColumns / 64 * kBox;
-  static constexpr int kPieces = kColumns / 64;  // of 64 columns, of the results
+  static constexpr int kPieces = kColumns / kSplit / 64;  // of 64 columns, of the results
   static constexpr int kOutBoxes = kPieces % 2 ? kPieces : 2;        // a consumer's, on their way to C, in turns
   static constexpr int kOut = kConsumers * kOutBoxes * kBox;
   static constexpr int kFit = (kSharedLimit - 1024 - kOut - 256) / (kBytesA + kBytesB), kStages = kFit < kMostStages ? kFit : kMostStages;
@@ -173,6 +175,39 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   const int band = tile / (T::kBand * columns), within = tile % (T::kBand * columns);
   const int height = rows - band * T::kBand < T::kBand ? rows - band * T::kBand : T::kBand;
   row = band * T::kBand + within % height, column = within / height;
+}
+
+/// Sums over the blocks that split k: each has a share of the columns, and adds up in place what the others
+/// send it.
+template <class T>
+__device__ void add_up(float (&d)[T::kColumns / 2], float4* inbox, int rank, int consumer) {
+  constexpr int kShare = T::kColumns / T::kSplit / 2, kPeers = T::kAbove * T::kAside;
+  const int split = rank / kPeers;
+  const auto place = [&](int sender, int i) { return ((sender * T::kConsumers + consumer) * (kShare / 4) + i) * 128 + threadIdx.x % 128; };
+  meet_cluster();  // the stages of all of them are empty
+#pragma unroll
+  for (int to = 0; to < T::kSplit; ++to) {
+    if (to == split) continue;
+    const uint32_t there = address_at(inbox + place(split < to ? split : split - 1, 0), to * kPeers + rank % kPeers);
+#pragma unroll
+    for (int i = 0; i < kShare / 4; ++i) {
+      const float* const four = d + to * kShare + i * 4;
+      asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there + i * 128 * 16), "f"(four[0]), "f"(four[1]),
+                   "f"(four[2]), "f"(four[3]) : "memory");
+    }
+  }
+  meet_cluster();  // the stages of all of them are empty
+#pragma unroll
+  for (int to = 0; to < T::kSplit; ++to)
+    if (to == split)
+#pragma unroll
+      for (int i = 0; i < kShare / 4; ++i)
+#pragma unroll
+        for (int sender = 0; sender < T::kSplit - 1; ++sender) {
+          const float4 theirs = inbox[place(sender, i)];
+          float* const four = d + to * kShare + i * 4;
+          four[0] += theirs.x, four[1] += theirs.y, four[2] += theirs.z, four[3] += theirs.w;
+        }
 }
 
 template <class T>
@@ -193,9 +228,10 @@ __global__ void __cluster_dims__(T::kCluster, 1, 1) __launch_bounds__(T::kThread
   if constexpr (T::kCluster > 1) meet_cluster(); else __syncthreads();
 
   const int rank = T::kCluster > 1 ? blockIdx.x % T::kCluster : 0;
-  const int aside = rank % T::kAside, above = rank / T::kAside;
+  const int aside = rank % T::kAside, above = rank / T::kAside % T::kAbove, split = rank / (T::kAside * T::kAbove);
   const int rows = (m + T::kAbove * T::kRows - 1) / (T::kAbove * T::kRows), columns = (n + T::kAside * T::kColumns - 1) / (T::kAside * T::kColumns);
-  const int steps = (k + kDepth - 1) / kDepth;
+  const int all_steps = (k + kDepth - 1) / kDepth;
+  const int begin = static_cast<int>(static_cast<int64_t>(all_steps) * split / T::kSplit), end = static_cast<int>(static_cast<int64_t>(all_steps) * (split + 1) / T::kSplit);
   int stage = 0, phase = 0;
   const auto advance = [&] { if (++stage == T::kStages) stage = 0, phase ^= 1; };
   const int group = threadIdx.x / 128;
@@ -206,7 +242,7 @@ __global__ void __cluster_dims__(T::kCluster, 1, 1) __launch_bounds__(T::kThread
         int row, column;
         place_of<T>(tile, rows, columns, row, column);
         row = (row * T::kAbove + above) * T::kRows, column = (column * T::kAside + aside) * T::kColumns;
-        for (int step = 0; step < steps; ++step, advance()) {
+        for (int step = begin; step < end; ++step, advance()) {
           wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
           arrive_and_expect(full + stage, T::kBytesA + T::kBytesB);
           if constexpr (T::kAside > 1) {
@@ -218,19 +254,23 @@ __global__ void __cluster_dims__(T::kCluster, 1, 1) __launch_bounds__(T::kThread
           for (int j = above; j < T::kColumns / 64; j += T::kAbove)
             if constexpr (T::kAbove > 1) {
               int blocks = 0;
-              for (int i = 0; i < T::kAbove; ++i) blocks |= 1 << (i * T::kAside + aside);
+              for (int i = 0; i < T::kAbove; ++i) blocks |= 1 << ((split * T::kAbove + i) * T::kAside + aside);
               load_for(blocks, b_tile(stage) + j * kBox, &map_b, column + j * 64, step * kDepth, full + stage);
             } else {
               load(b_tile(stage) + j * kBox, &map_b, column + j * 64, step * kDepth, full + stage);
             }
         }
       }
+    if constexpr (T::kSplit > 1) {
+      __syncwarp();
+      meet_cluster(), meet_cluster();  // as the consumers do in add_up()
+    }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(T::kConsumers == 1 ? 240 : 232));
     const int consumer = group - 1, me = threadIdx.x % 128;
     uint8_t* const boxes = stages + T::kStages * (T::kBytesA + T::kBytesB) + consumer * T::kOutBoxes * kBox;
     // Whom this thread tells that a stage is empty: one of those that write into it.
-    const bool tells = me < T::kCluster && (me % T::kAside == aside || me / T::kAside == above);
+    const bool tells = me < T::kCluster && me / (T::kAside * T::kAbove) == split && (me % T::kAside == aside || me / T::kAside % T::kAbove == above);
     float d[T::kColumns / 2];
     for (int tile = blockIdx.x / T::kCluster; tile < rows * columns; tile += gridDim.x / T::kCluster) {
       int row, column, before = 0;
@@ -243,34 +283,43 @@ __global__ void __cluster_dims__(T::kCluster, 1, 1) __launch_bounds__(T::kThread
           arrive(empty + which);
         }
       };
-      for (int step = 0; step < steps; ++step, advance()) {
+      if (T::kSplit > 1 && begin == end)
+        for (float& each : d) each = 0;
+      for (int step = begin; step < end; ++step, advance()) {
         wait(full + stage, phase);
         begin_multiplying();
 #pragma unroll
         for (int i = 0; i < kDepth / 16; ++i)
-          multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024), matrix(b_tile(stage) + i * 2048, kBox, 1024), step + i > 0);
+          multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024), matrix(b_tile(stage) + i * 2048, kBox, 1024), step - begin + i > 0);
         commit();
         wait_for_products<1>();  // those of the step before
-        if (step > 0) release(before);
+        if (step > begin) release(before);
         before = stage;
       }
       wait_for_products<0>();
-      release(before);
+      if (begin < end) release(before);
 
+      constexpr int kShare = T::kColumns / T::kSplit;
+      const auto write = [&](const float* sum, int first_column) {
 #pragma unroll
-      for (int j = 0; j < T::kColumns / 64; ++j) {
-        uint8_t* const box = boxes + j % T::kOutBoxes * kBox;
-        if (me == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(T::kOutBoxes - 1) : "memory");  // its last results have left
-        meet(group);
-        fill(box, d + j * 32);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        meet(group);
-        if (me == 0) store(&map_c, box, column + j * 64, row);
-      }
+        for (int j = 0; j < kShare / 64; ++j) {
+          uint8_t* const box = boxes + j % T::kOutBoxes * kBox;
+          if (me == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(T::kOutBoxes - 1) : "memory");
+          meet(group);
+          fill(box, sum + j * 32);
+          asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+          meet(group);
+          if (me == 0) store(&map_c, box, first_column + j * 64, row);
+        }
+      };
+      if constexpr (T::kSplit > 1) add_up<T>(d, reinterpret_cast<float4*>(stages), rank, consumer);
+#pragma unroll
+      for (int part = 0; part < T::kSplit; ++part)
+        if (part == split) write(d + part * (kShare / 2), column + part * kShare);
     }
     if (me == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
-  if constexpr (T::kCluster > 1) meet_cluster();  // no block leaves while others may arrive at its barriers
+  if constexpr (T::kCluster > 1 && T::kSplit == 1) meet_cluster();  // no block leaves while others may arrive at its barriers
 }
 
 // ---- equal shares ---------------------------------------------------------------------------------------------
@@ -560,7 +609,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 template <class T>
 void run(const Arguments& x) {
   const int64_t tiles = ceil_div(x.m, T::kAbove * T::kRows) * ceil_div(x.n, T::kAside * T::kColumns);
-  const int64_t fit = x.multiprocessors / T::kCluster, blocks = (tiles < fit ? tiles : fit) * T::kCluster;
+  const int64_t fit = T::kSplit > 1 ? tiles : x.multiprocessors / T::kCluster;  // parts of k: one tile a cluster
+  const int64_t blocks = (tiles < fit ? tiles : fit) * T::kCluster;
   cudaFuncSetAttribute(gemm<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, T::kSharedBytes);
   gemm<T><<<static_cast<unsigned>(blocks), T::kThreads, T::kSharedBytes, x.stream>>>(
       map_of(x.a, x.m, x.k, T::kRows / T::kAside), map_of(x.b, x.k, x.n, kDepth), map_of(x.c, x.m, x.n, 64), static_cast<int>(x.m),
@@ -601,57 +651,57 @@ void run_shares(const Arguments& x) {
 }
 /// An entry of the table.
 struct Entry {
-  int64_t rows, columns, above, aside, clusters;  // clusters: that run at once; 0: k is divided
+  int64_t rows, columns, above, aside, split, clusters;  // clusters: that run at once; 0: equal shares
   void (*run)(const Arguments&);
 
-  /// [clocks] a guess, good enough to compare entries. Its numbers are fitted to times of 17 sizes on an H100, all
-  /// but those of divided tiles, which are estimates. Tensor cores do 2048 products a clock. A KB that enters
-  /// shared memory costs 16 clocks, and 3 more where L2 is read for it; a wave begins in 4500 and stores five
-  /// results in one; clusters begin in 2500 more; sums of two parts take 4000, of more 8000. Memory gives 1650 bytes
-  /// a clock. It works at the same time, but not quite.
+  /// [clocks] a guess, fitted to times of all entries at 27 sizes on an H100: what it chooses there is 2.7 % slower
+  /// than the best entry. A KB that enters shared memory costs 14 clocks, and 6 more where L2 is read for it; the
+  /// tensor cores are faster than that. A wave begins in 1900 and stores four results in one; clusters begin in 1500
+  /// more; sums of others take 6400. Memory gives 1690 bytes a clock, at the same time, but not quite. Equal shares
+  /// read L2 in less order, and their sums take long.
   int64_t clocks(const Arguments& x) const {
     const int64_t tiles = ceil_div(x.m, rows * above) * ceil_div(x.n, columns * aside), steps = ceil_div(x.k, kDepth);
-    const int64_t multiply = rows * columns / 32;  // a step
-    const int64_t load = (16 * (rows + columns) + 3 * (rows / aside + columns / above)) * kDepth * 2 / 1024;
-    const int64_t step = multiply > load ? multiply : load, wave = 4500 + rows * columns / 5;
-    const Plan plan = plan_of(tiles, steps, x.multiprocessors);
-    const int64_t busy = clusters > 0 ? ceil_div(tiles, clusters) * (steps * step + wave) + (above * aside > 1 ? 2500 : 0)
-                                      : ceil_div(tiles * steps, plan.blocks) * step + ceil_div(tiles, plan.blocks) * wave +
-                                            (plan.divided == 0 ? 0 : tiles > plan.blocks ? 4000 : 8000);
-    const int64_t memory = 2 * (x.m * x.k + x.k * x.n + x.m * x.n) / 1650;
-    return busy > memory ? busy + memory / 16 : memory + busy / 16;
+    const int64_t step = (14 * (rows + columns) + 6 * (rows / aside + columns / above)) * kDepth * 2 / 1024, wave = 1900 + rows * columns / 4;
+    const int64_t blocks = plan_of(tiles, steps, x.multiprocessors).blocks;
+    const int64_t busy = clusters == 0 ? ceil_div(tiles * steps, blocks) * step * 5 / 4 + ceil_div(tiles, blocks) * wave + 30000
+                                       : ceil_div(tiles, clusters) * (ceil_div(steps, split) * step + wave + (split > 1 ? 6400 : 0)) +
+                                             (above * aside * split > 1 ? 1500 : 0);
+    const int64_t memory = 2 * (x.m * x.k + x.k * x.n + x.m * x.n) / 1690;
+    return busy > memory ? busy + memory / 5 : memory + busy / 5;
   }
 };
 /// A GPU has groups of multiprocessors, and a cluster lies within one: so the driver knows how many fit.
-template <class T>
-int64_t clusters_at_once(int multiprocessors) {
-  cudaFuncSetAttribute(gemm<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, T::kSharedBytes);
+int64_t clusters_at_once(const void* kernel, int blocks, int threads, int shared_bytes, int multiprocessors) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = T::kCluster, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cluster.val.clusterDim.x = static_cast<unsigned>(blocks), cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(T::kCluster)), config.blockDim = dim3(T::kThreads);
-  config.dynamicSmemBytes = T::kSharedBytes, config.attrs = &cluster, config.numAttrs = 1;
+  config.gridDim = dim3(static_cast<unsigned>(blocks)), config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes), config.attrs = &cluster, config.numAttrs = 1;
   int clusters = 0;
-  if (T::kCluster > 1 && cudaOccupancyMaxActiveClusters(&clusters, gemm<T>, &config) == cudaSuccess && clusters > 0) return clusters;
-  return multiprocessors / T::kCluster > 0 ? multiprocessors / T::kCluster : 1;
+  if (blocks > 1 && cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0) return clusters;
+  return multiprocessors / blocks > 0 ? multiprocessors / blocks : 1;
 }
-template <int kRows, int kColumns, int kAbove, int kAside>
+template <int kRows, int kColumns, int kAbove, int kAside, int kSplit>
 Entry entry(int multiprocessors) {
-  using T = Tile<kRows, kColumns, kAbove, kAside>;
-  return {kRows, kColumns, kAbove, kAside, clusters_at_once<T>(multiprocessors), run<T>};
+  using T = Tile<kRows, kColumns, kAbove, kAside, kSplit>;
+  return {kRows, kColumns, kAbove, kAside, kSplit, 
+          clusters_at_once(reinterpret_cast<const void*>(gemm<T>), T::kCluster, T::kThreads, T::kSharedBytes, multiprocessors), run<T>};
 }
 template <int kRows, int kColumns>
-Entry divided() {
-  return {kRows, kColumns, 1, 1, 0, run_shares<Tile<kRows, kColumns, 1, 1>>};
+Entry shared_out() {
+  return {kRows, kColumns, 1, 1, 1, 0, run_shares<Tile<kRows, kColumns, 1, 1, 1>>};
 }
 /// Of equal ones the first.
 void run_best(const Arguments& x) {
   static const Entry table[] = {
-      entry<128, 256, 1, 1>(x.multiprocessors), entry<128, 256, 2, 1>(x.multiprocessors), entry<128, 192, 2, 1>(x.multiprocessors),
-      entry<128, 128, 1, 1>(x.multiprocessors), entry<128, 128, 2, 1>(x.multiprocessors), entry<64, 256, 1, 1>(x.multiprocessors),
-      entry<64, 128, 1, 1>(x.multiprocessors), entry<64, 128, 2, 1>(x.multiprocessors), entry<128, 64, 1, 1>(x.multiprocessors),
-      entry<64, 64, 1, 1>(x.multiprocessors), divided<128, 256>(), divided<128, 128>(), divided<64, 256>()};
+      entry<128, 256, 1, 1, 1>(x.multiprocessors), entry<128, 256, 2, 1, 1>(x.multiprocessors), entry<128, 192, 2, 1, 1>(x.multiprocessors),
+      entry<128, 128, 1, 1, 1>(x.multiprocessors), entry<128, 128, 2, 1, 1>(x.multiprocessors), entry<64, 256, 1, 1, 1>(x.multiprocessors),
+      entry<64, 128, 1, 1, 1>(x.multiprocessors), entry<64, 128, 2, 1, 1>(x.multiprocessors), entry<128, 64, 1, 1, 1>(x.multiprocessors),
+      entry<64, 64, 1, 1, 1>(x.multiprocessors), entry<128, 256, 1, 1, 2>(x.multiprocessors), entry<128, 256, 1, 1, 4>(x.multiprocessors),
+      entry<128, 128, 1, 1, 2>(x.multiprocessors), entry<64, 256, 1, 1, 2>(x.multiprocessors), entry<64, 256, 1, 1, 4>(x.multiprocessors),
+      entry<64, 128, 1, 1, 2>(x.multiprocessors), entry<128, 192, 1, 1, 1>(x.multiprocessors), shared_out<128, 256>()};
   const Entry* best = table;
   for (const Entry& each : table)
     if (each.clocks(x) < best->clocks(x)) best = &each;
@@ -675,23 +725,15 @@ void run_skinny(const Arguments& x, int splits) {
   cudaLaunchKernelEx(&config, skinny<T>, map_of(x.a, x.m, x.k, T::kM), map_of(x.b, x.k, x.n, kDepth), x.c, static_cast<int>(x.m),
                      static_cast<int>(x.k), static_cast<int>(x.n), splits);
 }
-/// The width and the parts of k that leave the least work to the busiest multiprocessor.
+/// Four parts of k and the narrowest blocks of which all run at once; for more columns than that, whole columns. Few
+/// wide blocks read memory as fast as many narrow ones, and read A less often.
+template <int kWide, int kWider>
 void run_best_skinny(const Arguments& x) {
-  static constexpr struct {
-    int wide;
-    void (*run)(const Arguments&, int splits);
-  } kWidths[] = {{1, run_skinny<1>}, {2, run_skinny<2>}, {3, run_skinny<3>}, {4, run_skinny<4>}, {6, run_skinny<6>}, {8, run_skinny<8>}};
-  auto best = kWidths[0];
-  int best_splits = 1;
-  int64_t least = INT64_MAX;
-  for (const int splits : {2, 4, 1})
-    for (const auto& each : kWidths) {
-      const int64_t clusters = x.multiprocessors / splits > 0 ? x.multiprocessors / splits : 1;
-      // Columns of a block, of all k, and the price of a wave in columns.
-      const int64_t work = ceil_div(ceil_div(x.n, each.wide * 64), clusters) * (each.wide * 64 / splits + 8);
-      if (work < least) least = work, best = each, best_splits = splits;
-    }
-  best.run(x, best_splits);
+  using T = Skinny<kWide>;
+  static const int64_t at_once = clusters_at_once(reinterpret_cast<const void*>(skinny<T>), 4, T::kThreads, T::kSharedBytes, x.multiprocessors);
+  if (ceil_div(x.n, kWide * 64) <= at_once) return run_skinny<kWide>(x, 4);
+  if (ceil_div(x.n, kWider * 64) <= at_once) return run_skinny<kWider>(x, 4);
+  run_skinny<kWide>(x, 1);
 }
 
 int multiprocessors_here() {
@@ -708,5 +750,5 @@ extern "C" size_t workspace_bytes(int64_t m, int64_t /*k*/, int64_t /*n*/) {
 extern "C" void launch(const bf16* a /*[m,k]*/, const bf16* b /*[k,n]*/, bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n,
                        void* workspace, cudaStream_t stream) {
   const Arguments x{a, b, c, m, k, n, multiprocessors_here(), workspace, stream};
-  m <= 16 ? run_best_skinny(x) : run_best(x);
+  m <= 16 ? run_best_skinny<4, 8>(x) : run_best(x);
 }
