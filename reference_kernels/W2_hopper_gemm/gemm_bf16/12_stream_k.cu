@@ -14,6 +14,7 @@
 //             blocks that work at different k find less of A and B in the L2 cache, and the sums cost 10 to 30
 //             us. They won at 2 of 40 sizes, which have thousands of tiles. So the estimate charges for them.
 //             Of the fitted estimate: 0.95x cuBLASLt in the geometric mean over the 40 sizes.
+// Came        1.35 ms on an H100, 816.79 TFLOP/s, 1.01 times the rung before. 98 % of the native baseline.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      one block per multiprocessor, or per tile if there are fewer; 128 threads and 128 for each 64 rows
