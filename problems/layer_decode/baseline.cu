@@ -1,20 +1,7 @@
-// Rung 1: layer_prefill's chain of twelve kernels, for one token of each sequence.
+// Native baseline: a transformer layer for one new token of each sequence, as an eager framework would run
+// it: cuBLAS for the four products, and a kernel for each small operator and for attention.
 //
-// Changed     only attention: a block for a sequence and a head of k walks through the cache, once for all heads
-//             of q that share it. The products are those of layer_prefill's rung 1: tiles of 128 rows.
-// Why         it is right, and it shows what a shape does: the kernels that are compute-bound there have 16 of
-//             128 rows here.
-// Prediction  w_qkv, w_o and w_down have 48, 32 and 32 tiles for 132 multiprocessors: they read weights at a
-//             fifth of the bandwidth. 1 ms in all, where 0.21 would do.
-//
-// Shapes      x, y [b, hidden], hidden = 128 hq; weights [outputs, inputs]; caches [b, n, hk, 128]; k, v [b, hk,
-//             128]; bf16.
-// Launch      products: 128 threads for a tile of 128 x 128; attention: 256 threads for a sequence and a head.
-// Resources   products: at most 255 registers, 96 KB of shared memory; attention: 33 KB; workspace: 2 b (5
-//             hidden + (hq + 2 hk) 128 + 3 f) bytes and 512 b.
-// Cost        2 b hidden (2 hidden + 256 hk + 3 f) + 512 hq sum(lengths) FLOPs; the weights and the cache, once.
-// Divides     f % 8 == 0, hq % hk == 0, at most 8 heads of q for one of k (the problem says so); b anything.
-// Source      the layer: Llama 3 (Meta, 2024); attention: paged_decode's rung 3, without pages.
+// On the emulated backend there is no cuBLAS; a plain tiled kernel stands in, and its label says so.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -25,6 +12,8 @@
 using bf16 = __nv_bfloat16;
 
 constexpr int kDim = 128;  // of a head
+
+namespace {
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 /// A word holds two bf16, the first in its lower half; a bf16 is the upper half of a float.
@@ -37,10 +26,11 @@ __device__ uint32_t pack(float x, float y) {
 __device__ uint32_t word_at(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
 __device__ float silu(float x) { return x / (1 + __expf(-x)); }
 
-/// Cosine and sine of each sequence's new position and each pair. The angle is a double: a float of 8192 radians has lost
-/// 12 bits.
+/// Cosine and sine of each sequence's new position and each pair. The angle is a double: a float of 8192
+/// radians has lost 12 bits.
 __global__ void make_table(float2* table, const int* lengths, float theta) {
-  const double angle = lengths[blockIdx.x] * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
+  const double angle =
+      lengths[blockIdx.x] * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
   const double turns = angle / (2 * M_PI);
   float2 to;
   sincosf(static_cast<float>((turns - rint(turns)) * (2 * M_PI)), &to.y, &to.x);
@@ -52,7 +42,8 @@ constexpr int kSmallThreads = 256;
 
 /// RMSNorm: a block for a row; two elements a thread at a time.
 __global__ void __launch_bounds__(kSmallThreads)
-    normalise(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float eps, int hidden) {
+    normalise(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float eps,
+              int hidden) {
   __shared__ float partial[kSmallThreads / 32];
   x += static_cast<int64_t>(blockIdx.x) * hidden, to += static_cast<int64_t>(blockIdx.x) * hidden;
   float sum = 0;
@@ -68,14 +59,15 @@ __global__ void __launch_bounds__(kSmallThreads)
   const float scale = rsqrtf(sum / static_cast<float>(hidden) + eps);
   for (int i = 2 * threadIdx.x; i < hidden; i += 2 * kSmallThreads) {
     const uint32_t pair = word_at(x + i), factor = word_at(gain + i);
-    *reinterpret_cast<uint32_t*>(to + i) = pack(low(pair) * scale * low(factor), high(pair) * scale * high(factor));
+    *reinterpret_cast<uint32_t*>(to + i) =
+        pack(low(pair) * scale * low(factor), high(pair) * scale * high(factor));
   }
 }
 
 /// Takes the heads of a token apart, and rotates those of q and k: a block for a token, 64 threads a head.
 __global__ void __launch_bounds__(kSmallThreads)
-    rotate(const bf16* __restrict__ qkv, const float2* __restrict__ table, bf16* __restrict__ q, bf16* __restrict__ k,
-           bf16* __restrict__ v, int hq, int hk) {
+    rotate(const bf16* __restrict__ qkv, const float2* __restrict__ table, bf16* __restrict__ q,
+           bf16* __restrict__ k, bf16* __restrict__ v, int hq, int hk) {
   const int64_t token = blockIdx.x;
   const int pair = threadIdx.x % (kDim / 2);
   const float2 turn = table[token * (kDim / 2) + pair];
@@ -92,7 +84,8 @@ __global__ void __launch_bounds__(kSmallThreads)
   }
 }
 
-__global__ void __launch_bounds__(kSmallThreads) add(const bf16* __restrict__ x, const bf16* __restrict__ p, bf16* __restrict__ to, int64_t words) {
+__global__ void __launch_bounds__(kSmallThreads)
+    add(const bf16* __restrict__ x, const bf16* __restrict__ p, bf16* __restrict__ to, int64_t words) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kSmallThreads + threadIdx.x;
   if (i >= words) return;
   const uint32_t a = word_at(x + 2 * i), b = word_at(p + 2 * i);
@@ -100,7 +93,8 @@ __global__ void __launch_bounds__(kSmallThreads) add(const bf16* __restrict__ x,
 }
 
 /// gu [rows, 2 f]: the gates of a row, then its ups.
-__global__ void __launch_bounds__(kSmallThreads) swiglu(const bf16* __restrict__ gu, bf16* __restrict__ h, int64_t words, int64_t f) {
+__global__ void __launch_bounds__(kSmallThreads)
+    swiglu(const bf16* __restrict__ gu, bf16* __restrict__ h, int64_t words, int64_t f) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kSmallThreads + threadIdx.x;
   if (i >= words) return;
   const int64_t row = 2 * i / f, column = 2 * i % f;
@@ -108,123 +102,32 @@ __global__ void __launch_bounds__(kSmallThreads) swiglu(const bf16* __restrict__
   reinterpret_cast<uint32_t*>(h)[i] = pack(silu(low(gate)) * low(up), silu(high(gate)) * high(up));
 }
 
-// ---- tensor cores -----------------------------------------------------------------------------------------
-__device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-__device__ void matrices(uint32_t (&r)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address(row))
-               : "memory");
-}
-/// d += a b: 16 x 8 results, 16 deep.
-__device__ void multiply(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-/// 16 bytes to shared memory; zeros, if they do not exist.
-__device__ void copy(void* to, const bf16* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from), "r"(exists ? 16 : 0)
-               : "memory");
-}
-__device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int kOnTheirWay>
-__device__ void arrived() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kOnTheirWay) : "memory");
-}
-
-// ---- the product: c = a w^T -------------------------------------------------------------------------------
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64, kStages = 3;
-constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kTileBytes;
-
-/// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
-__device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
-
-/// Four warps have 32 rows each and all 128 columns.
-__global__ void __launch_bounds__(kThreads, 2)
-    product(const bf16* __restrict__ a, const bf16* __restrict__ w, bf16* __restrict__ c, int m, int k, int n) {
-  extern __shared__ __align__(128) uint8_t shared[];
-  const int row0 = blockIdx.x * kRows, column0 = blockIdx.y * kColumns, steps = (k + kDepth - 1) / kDepth;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const auto fetch = [&](int step) {
-    uint8_t* const to = shared + step % kStages * 2 * kTileBytes;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < (kRows + kColumns) * 8; i += kThreads) {
-      const int row = i / 8 % kRows, column = step * kDepth + i % 8 * 8;
-      const bool of_a = i < kRows * 8, exists = column < k && (of_a ? row0 + row < m : column0 + row < n);
-      const bf16* const from = of_a ? a + static_cast<int64_t>(row0 + row) * k : w + static_cast<int64_t>(column0 + row) * k;
-      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? from + column : a, exists);
-    }
-  };
-  float d[2][16][4] = {};
-  for (int step = 0; step < kStages - 1; ++step) {
-    if (step < steps) fetch(step);
-    commit();
-  }
-  for (int step = 0; step < steps; ++step) {
-    arrived<kStages - 2>();
-    __syncthreads();  // this step's tiles are there; those of the step before have been used
-    if (step + kStages - 1 < steps) fetch(step + kStages - 1);
-    commit();
-    const uint8_t *const of_a = shared + step % kStages * 2 * kTileBytes, *const of_w = of_a + kTileBytes;
-#pragma unroll
-    for (int i = 0; i < kDepth / 16; ++i) {
-      uint32_t rows[2][4];
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        matrices(rows[half], of_a + place(warp * 32 + half * 16 + lane % 16, i * 2 + lane / 16));
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        uint32_t b[4];
-        matrices(b, of_w + place(j * 16 + lane / 16 * 8 + lane % 8, i * 2 + lane / 8 % 2));
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          multiply(d[half][2 * j], rows[half], b[0], b[1]);
-          multiply(d[half][2 * j + 1], rows[half], b[2], b[3]);
-        }
-      }
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {  // rows lane / 4, and 8, 16 and 24 below
-    const int row = row0 + warp * 32 + i * 8 + lane / 4;
-    if (row >= m) continue;
-#pragma unroll
-    for (int j = 0; j < 16; ++j) {
-      const int column = column0 + j * 8 + lane % 4 * 2;
-      if (column < n)
-        *reinterpret_cast<uint32_t*>(c + static_cast<int64_t>(row) * n + column) = pack(d[i / 2][j][i % 2 * 2], d[i / 2][j][i % 2 * 2 + 1]);
-    }
-  }
-}
-
-void multiply(const bf16* a, const bf16* w, bf16* c, int64_t m, int64_t k, int64_t n, cudaStream_t stream) {
-  cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
-  const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>((n + kColumns - 1) / kColumns));
-  product<<<grid, kThreads, kProductShared, stream>>>(a, w, c, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
-}
-
-// ---- attention: a block for a sequence and a head of k ----------------------------------------------------
-constexpr int kAttentionWarps = 8, kAttentionThreads = 32 * kAttentionWarps, kLanes = kDim / 8, kTokens = kAttentionThreads / kLanes;
+// ---- attention: a block for a piece of a sequence and a head of k -----------------------------------------
+constexpr int kPiece = 512;  // tokens of a block
+constexpr int kAttentionWarps = 8, kAttentionThreads = 32 * kAttentionWarps, kLanes = kDim / 8,
+              kTokens = kAttentionThreads / kLanes;
 constexpr int kSteps = 4, kMostGroup = 8;  // tokens that 16 lanes ask for at once; heads of q for a head of k
 
 struct Eight {
   float x[8];
-  __device__ explicit Eight(uint4 w) : x{low(w.x), high(w.x), low(w.y), high(w.y), low(w.z), high(w.z), low(w.w), high(w.w)} {}
+  __device__ explicit Eight(uint4 w)
+      : x{low(w.x), high(w.x), low(w.y), high(w.y), low(w.z), high(w.z), low(w.w), high(w.w)} {}
 };
 __device__ uint4 sixteen_bytes(const bf16* at) { return __ldg(reinterpret_cast<const uint4*>(at)); }
 
-/// kGroup: heads of q for a head of k, or the next power of two. A sequence has its cache and the new token behind it.
+/// kGroup: heads of q for a head of k, or the next power of two. A sequence has its cache and the new token
+/// behind it.
 template <int kGroup>
 __global__ void __launch_bounds__(kAttentionThreads)
-    attention(const bf16* __restrict__ q, const bf16* __restrict__ k_cache, const bf16* __restrict__ v_cache, const int* __restrict__ lengths,
-              const bf16* k, const bf16* v, bf16* __restrict__ o, int64_t n, int hq, int hk, float factor) {
-  __shared__ float tops[kAttentionWarps][kGroup], sums[kAttentionWarps][kGroup], parts[kAttentionWarps][kGroup][kDim];
+    attention(const bf16* __restrict__ q, const bf16* __restrict__ k_cache, const bf16* __restrict__ v_cache,
+              const int* __restrict__ lengths, const bf16* k, const bf16* v, float* __restrict__ pieces,
+              float* __restrict__ weights, int64_t n, int hq, int hk, float factor) {
+  __shared__ float tops[kAttentionWarps][kGroup], sums[kAttentionWarps][kGroup],
+      parts[kAttentionWarps][kGroup][kDim];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = lane % kLanes * 8, group = hq / hk;
-  const int64_t head = blockIdx.x, s = blockIdx.y, first = s * hq + head * group;
-  const int length = lengths[s];
+  const int64_t head = blockIdx.y, s = blockIdx.z, first = s * hq + head * group;
+  const int length = lengths[s], begin = blockIdx.x * kPiece, end = min(length + 1, begin + kPiece);
+  if (begin >= end) return;
   const auto place_of = [&](int token) { return ((s * n + token) * hk + head) * kDim + column; };
   const int64_t place_of_new = (s * hk + head) * kDim + column;
   float query[kGroup][8], mine[kGroup][8] = {}, top[kGroup], sum[kGroup] = {};
@@ -236,7 +139,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
     for (int i = 0; i < 8; ++i) query[g][i] = eight.x[i] * factor;
   }
   // All lanes of a warp go on as long as one has a token: they exchange scores.
-  for (int token = threadIdx.x / kLanes; token - lane / kLanes <= length; token += kSteps * kTokens) {
+  for (int token = begin + threadIdx.x / kLanes; token - lane / kLanes < end; token += kSteps * kTokens) {
     uint4 key[kSteps], value[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
@@ -247,14 +150,15 @@ __global__ void __launch_bounds__(kAttentionThreads)
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       const Eight keys(key[i]), values(value[i]);
-      const bool exists = token + i * kTokens <= length;
+      const bool exists = token + i * kTokens < end;
 #pragma unroll
       for (int g = 0; g < kGroup; ++g) {
         float score = 0;
 #pragma unroll
         for (int x = 0; x < 8; ++x) score += query[g][x] * keys.x[x];
 #pragma unroll
-        for (int offset = kLanes / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);
+        for (int offset = kLanes / 2; offset > 0; offset /= 2)
+          score += __shfl_xor_sync(0xffffffffu, score, offset);
         if (!exists) continue;
         if (score > top[g]) {
           const float shrink = exp2f(top[g] - score);
@@ -299,18 +203,149 @@ __global__ void __launch_bounds__(kAttentionThreads)
       total += sums[w][g] * shrink;
       result += parts[w][g][x] * shrink;
     }
-    o[(first + g) * kDim + x] = __float2bfloat16(result / total);
+    const int64_t place = (s * gridDim.x + blockIdx.x) * hq + head * group + g;
+    pieces[place * kDim + x] = result / total;
+    if (x == 0) weights[place] = highest + log2f(total);
   }
 }
 
-void attend(const bf16* q, const bf16* k_cache, const bf16* v_cache, const int* lengths, const bf16* k, const bf16* v, bf16* o, int64_t b,
-            int64_t n, int64_t hq, int64_t hk, cudaStream_t stream) {
-  const int64_t group = hq / hk;
-  const auto kernel = group <= 1 ? attention<1> : group <= 2 ? attention<2> : group <= 4 ? attention<4> : attention<kMostGroup>;
-  const float factor = static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim)));  // exponentials to the base 2
-  kernel<<<dim3(static_cast<unsigned>(hk), static_cast<unsigned>(b)), kAttentionThreads, 0, stream>>>(
-      q, k_cache, v_cache, lengths, k, v, o, n, static_cast<int>(hq), static_cast<int>(hk), factor);
+/// The mean of a sequence's pieces, by the sums of their exponentials; a thread for an element of o.
+__global__ void __launch_bounds__(kDim)
+    merge(const float* __restrict__ pieces, const float* __restrict__ weights,
+          const int* __restrict__ lengths, bf16* __restrict__ o, int most) {
+  const int64_t h = blockIdx.x, hq = gridDim.x, s = blockIdx.y;
+  const int count = lengths[s] / kPiece + 1;  // with the new token
+  const auto place_of = [&](int i) { return (s * most + i) * hq + h; };
+  float top = -INFINITY, total = 0, value = 0;
+  for (int i = 0; i < count; ++i) top = fmaxf(top, weights[place_of(i)]);
+#pragma unroll 4
+  for (int i = 0; i < count; ++i) {
+    const float weight = exp2f(weights[place_of(i)] - top);
+    total += weight;
+    value += weight * pieces[place_of(i) * kDim + threadIdx.x];
+  }
+  o[(s * hq + h) * kDim + threadIdx.x] = __float2bfloat16(value / total);
 }
+
+int64_t most_pieces(int64_t n) { return n / kPiece + 1; }
+
+void attend(const bf16* q, const bf16* k_cache, const bf16* v_cache, const int* lengths, const bf16* k,
+            const bf16* v, float* pieces, float* weights, bf16* o, int64_t b, int64_t n, int64_t hq,
+            int64_t hk, cudaStream_t stream) {
+  const int64_t group = hq / hk;
+  const auto kernel = group <= 1   ? attention<1>
+                      : group <= 2 ? attention<2>
+                      : group <= 4 ? attention<4>
+                                   : attention<kMostGroup>;
+  const float factor =
+      static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim)));  // exponentials to the base 2
+  const auto most = static_cast<unsigned>(most_pieces(n));
+  kernel<<<dim3(most, static_cast<unsigned>(hk), static_cast<unsigned>(b)), kAttentionThreads, 0, stream>>>(
+      q, k_cache, v_cache, lengths, k, v, pieces, weights, n, static_cast<int>(hq), static_cast<int>(hk),
+      factor);
+  merge<<<dim3(static_cast<unsigned>(hq), static_cast<unsigned>(b)), kDim, 0, stream>>>(
+      pieces, weights, lengths, o, static_cast<int>(most));
+}
+
+}  // namespace
+
+#ifndef CAPSTONE_EMULATED
+
+#include <cublas_v2.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+// What NVIDIA recommends for Hopper (cublasSetWorkspace); ample for older chips.
+constexpr int64_t kCublasWorkspace = int64_t{32} << 20;
+
+void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusString(status));
+}
+
+/// One handle for the life of the process: creating it costs far more than any product.
+cublasHandle_t handle() {
+  static const cublasHandle_t created = [] {
+    cublasHandle_t h = nullptr;
+    check(cublasCreate(&h), "cublasCreate");
+    // Sums of pieces of k are not to be rounded to bf16 in between.
+    check(cublasSetMathMode(h, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION), "cublasSetMathMode");
+    return h;
+  }();
+  return created;
+}
+
+std::string version() {
+  int major = 0, minor = 0;
+  check(cublasGetProperty(MAJOR_VERSION, &major), "cublasGetProperty");
+  check(cublasGetProperty(MINOR_VERSION, &minor), "cublasGetProperty");
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+/// c = a w^T. cuBLAS is column-major, and a row-major matrix read that way is its transpose: C^T = W A^T.
+void multiply(const bf16* a, const bf16* w, bf16* c, int64_t m, int64_t k, int64_t n, void* workspace,
+              cudaStream_t stream) {
+  const float one = 1, zero = 0;
+  check(cublasSetStream(handle(), stream),
+        "cublasSetStream");  // also resets the workspace, so it comes first
+  check(cublasSetWorkspace(handle(), workspace, static_cast<size_t>(kCublasWorkspace)), "cublasSetWorkspace");
+  check(cublasGemmEx_64(handle(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, w, CUDA_R_16BF, k, a, CUDA_R_16BF,
+                        k, &zero, c, CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+}
+
+}  // namespace
+
+extern "C" const char* baseline_label() {
+  static const std::string label = "native: cuBLAS " + version() + " GEMMs, bf16, eight small kernels";
+  return label.c_str();
+}
+
+#else
+
+namespace {
+
+constexpr int kTile = 16;
+constexpr int64_t kCublasWorkspace = 1;
+
+__global__ void tiled(const bf16* __restrict__ a, const bf16* __restrict__ w, bf16* __restrict__ c, int64_t m,
+                      int64_t k, int64_t n) {
+  __shared__ float a_tile[kTile][kTile + 1], w_tile[kTile][kTile + 1];
+  const int64_t row = static_cast<int64_t>(blockIdx.y) * kTile + threadIdx.y,
+                first = static_cast<int64_t>(blockIdx.x) * kTile;
+  float sum = 0;
+  for (int64_t k0 = 0; k0 < k; k0 += kTile) {
+    const bool in_k = k0 + threadIdx.x < k;
+    a_tile[threadIdx.y][threadIdx.x] =
+        in_k && row < m ? __bfloat162float(a[row * k + k0 + threadIdx.x]) : 0.0f;
+    w_tile[threadIdx.y][threadIdx.x] = in_k && first + threadIdx.y < n
+                                           ? __bfloat162float(w[(first + threadIdx.y) * k + k0 + threadIdx.x])
+                                           : 0.0f;
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) sum += a_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];
+    __syncthreads();
+  }
+  if (row < m && first + threadIdx.x < n) c[row * n + first + threadIdx.x] = __float2bfloat16(sum);
+}
+void multiply(const bf16* a, const bf16* w, bf16* c, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
+              cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile),
+                  static_cast<unsigned>((m + kTile - 1) / kTile));
+  tiled<<<grid, dim3(kTile, kTile), 0, stream>>>(a, w, c, m, k, n);
+}
+
+}  // namespace
+
+extern "C" const char* baseline_label() {
+  return "native: tiled GEMMs, bf16, eight small kernels (emulated: stands in for cuBLAS)";
+}
+
+#endif
+
+namespace {
 
 // ---- the layer --------------------------------------------------------------------------------------------
 /// The workspace, cut into pieces that start on 256 bytes.
@@ -329,42 +364,56 @@ struct Workspace {
   size_t bytes;
   float2* table;
   bf16 *a, *qkv, *q, *o, *p, *r, *gu, *h;
+  float *parts, *weights;
+  void* cublas;
 
-  Workspace(void* workspace, int64_t rows, int64_t hq, int64_t hk, int64_t f) {
+  Workspace(void* workspace, int64_t rows, int64_t hq, int64_t hk, int64_t f, int64_t pieces_of_each) {
     Pieces pieces{static_cast<uint8_t*>(workspace)};
     const int64_t hidden = hq * kDim;
     table = pieces.next<float2>(rows * (kDim / 2));
-    a = pieces.next<bf16>(rows * hidden), qkv = pieces.next<bf16>(rows * (hq + 2 * hk) * kDim), q = pieces.next<bf16>(rows * hidden);
-    o = pieces.next<bf16>(rows * hidden), p = pieces.next<bf16>(rows * hidden), r = pieces.next<bf16>(rows * hidden);
+    a = pieces.next<bf16>(rows * hidden), qkv = pieces.next<bf16>(rows * (hq + 2 * hk) * kDim),
+    q = pieces.next<bf16>(rows * hidden);
+    o = pieces.next<bf16>(rows * hidden), p = pieces.next<bf16>(rows * hidden),
+    r = pieces.next<bf16>(rows * hidden);
     gu = pieces.next<bf16>(rows * 2 * f), h = pieces.next<bf16>(rows * f);
+    parts = pieces.next<float>(rows * pieces_of_each * hidden),
+    weights = pieces.next<float>(rows * pieces_of_each * hq);
+    cublas = pieces.next<uint8_t>(kCublasWorkspace);
     bytes = pieces.used;
   }
 };
-unsigned blocks_for(int64_t threads) { return static_cast<unsigned>((threads + kSmallThreads - 1) / kSmallThreads); }
+unsigned blocks_for(int64_t threads) {
+  return static_cast<unsigned>((threads + kSmallThreads - 1) / kSmallThreads);
+}
 
-extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t hk, int64_t f, int64_t /*n*/) { return Workspace(nullptr, b, hq, hk, f).bytes; }
+}  // namespace
+
+extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t hk, int64_t f, int64_t n) {
+  return Workspace(nullptr, b, hq, hk, f, most_pieces(n)).bytes;
+}
 
 extern "C" void launch(const bf16* x /*[b,128 * hq]*/, const bf16* g_1 /*[128 * hq]*/,
                        const bf16* w_qkv /*[128 * (hq + 2 * hk),128 * hq]*/,
                        const bf16* w_o /*[128 * hq,128 * hq]*/, const bf16* g_2 /*[128 * hq]*/,
                        const bf16* w_gu /*[2 * f,128 * hq]*/, const bf16* w_down /*[128 * hq,f]*/,
                        const bf16* k_cache /*[b,n,hk,128]*/, const bf16* v_cache /*[b,n,hk,128]*/,
-                       const int32_t* lengths /*[b]*/, bf16* k /*[b,hk,128]*/, bf16* v /*[b,hk,128]*/,
-                       bf16* y /*[b,128 * hq]*/, float eps, float theta, int64_t b, int64_t hq, int64_t hk,
+                       const int32_t* lengths /*[b]*/, bf16* y /*[b,128 * hq]*/, bf16* k /*[b,hk,128]*/,
+                       bf16* v /*[b,hk,128]*/, float eps, float theta, int64_t b, int64_t hq, int64_t hk,
                        int64_t f, int64_t n, void* workspace, cudaStream_t stream) {
-  const Workspace w(workspace, b, hq, hk, f);
+  const Workspace w(workspace, b, hq, hk, f, most_pieces(n));
   const int64_t hidden = hq * kDim;
   const auto rows = static_cast<unsigned>(b);
   make_table<<<rows, kDim / 2, 0, stream>>>(w.table, lengths, theta);
   normalise<<<rows, kSmallThreads, 0, stream>>>(x, g_1, w.a, eps, static_cast<int>(hidden));
-  multiply(w.a, w_qkv, w.qkv, b, hidden, (hq + 2 * hk) * kDim, stream);
-  rotate<<<rows, kSmallThreads, 0, stream>>>(w.qkv, w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk));
-  attend(w.q, k_cache, v_cache, lengths, k, v, w.o, b, n, hq, hk, stream);
-  multiply(w.o, w_o, w.p, b, hidden, hidden, stream);
+  multiply(w.a, w_qkv, w.qkv, b, hidden, (hq + 2 * hk) * kDim, w.cublas, stream);
+  rotate<<<rows, kSmallThreads, 0, stream>>>(w.qkv, w.table, w.q, k, v, static_cast<int>(hq),
+                                             static_cast<int>(hk));
+  attend(w.q, k_cache, v_cache, lengths, k, v, w.parts, w.weights, w.o, b, n, hq, hk, stream);
+  multiply(w.o, w_o, w.p, b, hidden, hidden, w.cublas, stream);
   add<<<blocks_for(b * hidden / 2), kSmallThreads, 0, stream>>>(x, w.p, w.r, b * hidden / 2);
   normalise<<<rows, kSmallThreads, 0, stream>>>(w.r, g_2, w.a, eps, static_cast<int>(hidden));
-  multiply(w.a, w_gu, w.gu, b, hidden, 2 * f, stream);
+  multiply(w.a, w_gu, w.gu, b, hidden, 2 * f, w.cublas, stream);
   swiglu<<<blocks_for(b * f / 2), kSmallThreads, 0, stream>>>(w.gu, w.h, b * f / 2, f);
-  multiply(w.h, w_down, w.p, b, f, hidden, stream);
+  multiply(w.h, w_down, w.p, b, f, hidden, w.cublas, stream);
   add<<<blocks_for(b * hidden / 2), kSmallThreads, 0, stream>>>(w.r, w.p, y, b * hidden / 2);
 }

@@ -1,6 +1,6 @@
-// A transformer layer for one new token of each sequence, in float64 and unrounded, for any elements of k, v and y: RMSNorm,
-// query, key and value, rotation, attention over the cache and the new token, projection and residual, RMSNorm, SwiGLU,
-// projection and residual.
+// A transformer layer for one new token of each sequence, in float64 and unrounded, for any elements of k, v
+// and y: RMSNorm, query, key and value, rotation, attention over the cache and the new token, projection and
+// residual, RMSNorm, SwiGLU, projection and residual.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace capstone_layer_decode {
 
-enum Slot { kX, kG1, kWqkv, kWo, kG2, kWgu, kWdown, kKCache, kVCache, kLengths, kK, kV, kY, kEps, kTheta };
+enum Slot { kX, kG1, kWqkv, kWo, kG2, kWgu, kWdown, kKCache, kVCache, kLengths, kY, kK, kV, kEps, kTheta };
 constexpr std::int64_t kDim = 128, kTogether = 2;  // of a head; tokens that a thread takes together
 using Vector = std::vector<double>;
 using Bf16 = std::uint16_t;
@@ -38,7 +38,8 @@ double squared(double x) { return x * x; }
 
 /// to[r][j] = a[r] . w[j] for so many rows of a and of w; k is a multiple of 128.
 FOR_WIDE_REGISTERS
-void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t columns, std::int64_t k, double* to) {
+void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t columns, std::int64_t k,
+              double* to) {
   std::vector<double> wide(static_cast<std::size_t>(k));
   for (std::int64_t j = 0; j < columns; ++j) {
     for (std::int64_t i = 0; i < k; ++i) wide[static_cast<std::size_t>(i)] = value_of(w[j * k + i]);
@@ -60,16 +61,17 @@ void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t co
   }
 }
 
-/// One query over `keys` keys and values of a cache, `pitch` apart, and the new one: o, and the mean square of what
-/// roundings add up to.
+/// One query over `keys` keys and values of a cache, `pitch` apart, and the new one: o, and the mean square
+/// of what roundings add up to.
 FOR_WIDE_REGISTERS
-double attend(const double* q, const Bf16* k, const Bf16* v, std::int64_t pitch, std::int64_t keys, const double* new_k,
-              const double* new_v, double* o) {
+double attend(const double* q, const Bf16* k, const Bf16* v, std::int64_t pitch, std::int64_t keys,
+              const double* new_k, const double* new_v, double* o) {
   std::vector<double> weight(static_cast<std::size_t>(keys + 1));
   double most = -HUGE_VAL, total = 0;
   for (std::int64_t j = 0; j <= keys; ++j) {
     double score = 0;
-    for (std::int64_t i = 0; i < kDim; ++i) score += q[i] * (j < keys ? value_of(k[j * pitch + i]) : new_k[i]);
+    for (std::int64_t i = 0; i < kDim; ++i)
+      score += q[i] * (j < keys ? value_of(k[j * pitch + i]) : new_k[i]);
     weight[static_cast<std::size_t>(j)] = score / std::sqrt(static_cast<double>(kDim));
     most = std::max(most, weight[static_cast<std::size_t>(j)]);
   }
@@ -116,14 +118,16 @@ struct Layer {
   }
   /// Tokens in the cache: the position of the new one.
   std::int64_t length(std::int64_t token) const {
-    return std::clamp<std::int64_t>(static_cast<const std::int32_t*>(c->parameters[kLengths].data)[token], 0, n);
+    return std::clamp<std::int64_t>(static_cast<const std::int32_t*>(c->parameters[kLengths].data)[token], 0,
+                                    n);
   }
   double angle(std::int64_t position, std::int64_t pair) const {
     return static_cast<double>(position) * std::pow(theta, -2.0 * static_cast<double>(pair) / kDim);
   }
   void rotate(double* head, std::int64_t position) const {
     for (std::int64_t i = 0; i < kDim / 2; ++i) {
-      const double c0 = std::cos(angle(position, i)), s0 = std::sin(angle(position, i)), a = head[i], b = head[i + kDim / 2];
+      const double c0 = std::cos(angle(position, i)), s0 = std::sin(angle(position, i)), a = head[i],
+                   b = head[i + kDim / 2];
       head[i] = a * c0 - b * s0, head[i + kDim / 2] = b * c0 + a * s0;
     }
   }
@@ -159,10 +163,11 @@ struct Token {
 };
 
 /// From o (rows of queries' results, one mean square of roundings for each token) to the end of SwiGLU.
-void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const Vector& o, const Vector& o_square,
-            const Vector& squares_o, const Vector& squares_gu, Token* to) {
+void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const Vector& o,
+            const Vector& o_square, const Vector& squares_o, const Vector& squares_gu, Token* to) {
   const auto hidden = static_cast<std::size_t>(l.hidden);
-  Vector r(static_cast<std::size_t>(count) * hidden), a(r.size()), gu(static_cast<std::size_t>(count * 2 * l.f));
+  Vector r(static_cast<std::size_t>(count) * hidden), a(r.size()),
+      gu(static_cast<std::size_t>(count * 2 * l.f));
   Vector a_square(static_cast<std::size_t>(count));
   multiply(o.data(), count, l.at(kWo), l.hidden, l.hidden, r.data());
   for (std::int64_t n = 0; n < count; ++n) {
@@ -188,29 +193,38 @@ void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const
     Token& own = to[n];
     own.h.resize(static_cast<std::size_t>(l.f)), own.h_size.resize(own.h.size());
     for (std::int64_t j = 0; j < l.f; ++j) {
-      const double g = gu[static_cast<std::size_t>(n * 2 * l.f + j)], u = gu[static_cast<std::size_t>(n * 2 * l.f + l.f + j)];
+      const double g = gu[static_cast<std::size_t>(n * 2 * l.f + j)],
+                   u = gu[static_cast<std::size_t>(n * 2 * l.f + l.f + j)];
       const double sigmoid = 1 / (1 + std::exp(-g)), slope = sigmoid * (1 + g * (1 - sigmoid));
-      const double g_size = std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(j)]);
-      const double u_size = std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(l.f + j)]);
+      const double g_size =
+          std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(j)]);
+      const double u_size =
+          std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(l.f + j)]);
       own.h[static_cast<std::size_t>(j)] = g * sigmoid * u;
-      own.h_size[static_cast<std::size_t>(j)] = std::sqrt(squared(slope * u * g_size) + squared(g * sigmoid * u_size) + squared(g * sigmoid * u));
+      own.h_size[static_cast<std::size_t>(j)] =
+          std::sqrt(squared(slope * u * g_size) + squared(g * sigmoid * u_size) + squared(g * sigmoid * u));
     }
   }
 }
 
-void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t count, double* value, double* scale) {
+void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t count, double* value,
+                   double* scale) {
   std::vector<std::int64_t> token;
   for (std::int64_t i = 0; i < count; ++i) token.push_back(indices[i] / l.hidden);
   std::sort(token.begin(), token.end());
   token.erase(std::unique(token.begin(), token.end()), token.end());
   const auto needed = static_cast<std::int64_t>(token.size());
-  const Vector squares_o = squares_of_rows(l.at(kWo), l.hidden, l.hidden), squares_gu = squares_of_rows(l.at(kWgu), 2 * l.f, l.hidden);
+  const Vector squares_o = squares_of_rows(l.at(kWo), l.hidden, l.hidden),
+               squares_gu = squares_of_rows(l.at(kWgu), 2 * l.f, l.hidden);
   std::vector<Token> tokens(token.size());
   const double work = static_cast<double>(needed) * static_cast<double>(l.hidden * 2 * (l.hidden + l.f));
   share((needed + kTogether - 1) / kTogether, work, [&](std::int64_t block) {
-    const std::int64_t first = block * kTogether, many = std::min(kTogether, needed - first), wide = l.hk * kDim, rows = l.hidden + 2 * wide;
-    Vector a(static_cast<std::size_t>(many * l.hidden)), qkv(static_cast<std::size_t>(many * rows)), o(a.size()), o_square(static_cast<std::size_t>(many));
-    for (std::int64_t n = 0; n < many; ++n) l.normalised(token[static_cast<std::size_t>(first + n)], a.data() + n * l.hidden);
+    const std::int64_t first = block * kTogether, many = std::min(kTogether, needed - first),
+                       wide = l.hk * kDim, rows = l.hidden + 2 * wide;
+    Vector a(static_cast<std::size_t>(many * l.hidden)), qkv(static_cast<std::size_t>(many * rows)),
+        o(a.size()), o_square(static_cast<std::size_t>(many));
+    for (std::int64_t n = 0; n < many; ++n)
+      l.normalised(token[static_cast<std::size_t>(first + n)], a.data() + n * l.hidden);
     multiply(a.data(), many, l.at(kWqkv), rows, l.hidden, qkv.data());
     for (std::int64_t n = 0; n < many; ++n) {
       const std::int64_t sequence = token[static_cast<std::size_t>(first + n)], length = l.length(sequence);
@@ -219,18 +233,21 @@ void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t cou
       for (std::int64_t head = 0; head < l.hq; ++head) {
         const std::int64_t of = head / (l.hq / l.hk), cache = sequence * l.n * wide + of * kDim;
         const double* const key = own + l.hidden + of * kDim;
-        o_square[static_cast<std::size_t>(n)] += attend(own + head * kDim, l.at(kKCache) + cache, l.at(kVCache) + cache, wide, length, key,
-                                                        key + wide, o.data() + n * l.hidden + head * kDim) /
-                                                 static_cast<double>(l.hq);
+        o_square[static_cast<std::size_t>(n)] +=
+            attend(own + head * kDim, l.at(kKCache) + cache, l.at(kVCache) + cache, wide, length, key,
+                   key + wide, o.data() + n * l.hidden + head * kDim) /
+            static_cast<double>(l.hq);
       }
     }
     finish(l, token.data() + first, many, o, o_square, squares_o, squares_gu, tokens.data() + first);
   });
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t column = indices[i] % l.hidden;
-    const Token& own = tokens[static_cast<std::size_t>(std::lower_bound(token.begin(), token.end(), indices[i] / l.hidden) - token.begin())];
+    const Token& own = tokens[static_cast<std::size_t>(
+        std::lower_bound(token.begin(), token.end(), indices[i] / l.hidden) - token.begin())];
     const Bf16* w = l.at(kWdown) + column * l.f;
-    double sum = own.r[static_cast<std::size_t>(column)], square = squared(own.r_size[static_cast<std::size_t>(column)]);
+    double sum = own.r[static_cast<std::size_t>(column)],
+           square = squared(own.r_size[static_cast<std::size_t>(column)]);
     for (std::int64_t j = 0; j < l.f; ++j) {
       sum += value_of(w[j]) * own.h[static_cast<std::size_t>(j)];
       square += squared(value_of(w[j]) * own.h_size[static_cast<std::size_t>(j)]);
@@ -240,11 +257,13 @@ void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t cou
 }
 
 /// Elements of k or v, each from its own rows of the weights.
-void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int64_t count, double* value, double* scale) {
+void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int64_t count, double* value,
+                double* scale) {
   Vector a(static_cast<std::size_t>(l.hidden));
   std::int64_t before = -1;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t token = indices[i] / (l.hk * kDim), within = indices[i] % (l.hk * kDim), x = within % kDim, half = kDim / 2;
+    const std::int64_t token = indices[i] / (l.hk * kDim), within = indices[i] % (l.hk * kDim),
+                       x = within % kDim, half = kDim / 2;
     if (token != before) l.normalised(before = token, a.data());
     const auto product = [&](std::int64_t row, double& square) {
       const Bf16* w = l.at(kWqkv) + (l.hidden + (keys ? 0 : l.hk * kDim) + row) * l.hidden;
@@ -262,7 +281,8 @@ void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int
       value[i] = own, scale[i] = std::sqrt(square);
       continue;
     }
-    const double other = product(x < half ? within + half : within - half, other_square), angle = l.angle(l.length(token), x % half);
+    const double other = product(x < half ? within + half : within - half, other_square),
+                 angle = l.angle(l.length(token), x % half);
     const double c0 = std::cos(angle), s0 = std::sin(angle);
     value[i] = own * c0 + (x < half ? -other : other) * s0;
     scale[i] = std::sqrt(square * c0 * c0 + other_square * s0 * s0);
@@ -271,10 +291,11 @@ void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int
 
 }  // namespace capstone_layer_decode
 
-/// Scale of k and v: the root of the sum of squared products. Of y: what relative errors of the residual stream, of the
-/// gates, the ups and their products add up to; norms of rows of weights stand for sums over them.
-extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count, double* value,
-                                double* scale) {
+/// Scale of k and v: the root of the sum of squared products. Of y: what relative errors of the residual
+/// stream, of the gates, the ups and their products add up to; norms of rows of weights stand for sums over
+/// them.
+extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
+                                std::int64_t count, double* value, double* scale) {
   using namespace capstone_layer_decode;
   if (count == 0) return;
   const Layer l(c);

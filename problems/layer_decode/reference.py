@@ -1,4 +1,4 @@
-"""Transformer layer for one new token of each sequence, bf16: the specification, as PyTorch runs it eagerly."""
+"""One new token of each sequence through a transformer layer, bf16: the specification, as PyTorch runs it."""
 
 import torch
 import torch.nn as nn
@@ -77,7 +77,7 @@ class Model(nn.Module):
         o = self.attention(q, k, v, k_cache, v_cache, lengths)
         r = x + self.o(o.reshape(sequences, hidden))
         gate, up = self.gate_up(rms_norm(r, self.gain_2, self.eps)).chunk(2, dim=-1)
-        return k, v.contiguous(), r + self.down(F.silu(gate) * up)
+        return r + self.down(F.silu(gate) * up), k, v.contiguous()
 
 
 def get_inputs():

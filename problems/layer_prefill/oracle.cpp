@@ -1,8 +1,10 @@
-// A transformer layer over a prompt, in float64 and unrounded, for any elements of k, v and y: RMSNorm, queries, keys and
-// values, rotation, causal attention with shared keys, projection and residual, RMSNorm, SwiGLU, projection and residual.
+// A transformer layer over a prompt, in float64 and unrounded, for any elements of k, v and y: RMSNorm,
+// queries, keys and values, rotation, causal attention with shared keys, projection and residual, RMSNorm,
+// SwiGLU, projection and residual.
 //
-// An element of y needs the keys and values of all tokens in front and the whole layer of its own token. At the measured
-// size that is some 1e11 multiply-adds, so the products use the widest registers of the CPU, and threads.
+// An element of y needs the keys and values of all tokens in front and the whole layer of its own token. At
+// the measured size that is some 1e11 multiply-adds, so the products use the widest registers of the CPU, and
+// threads.
 #include "problems/oracle.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@
 
 namespace capstone_layer_prefill {
 
-enum Slot { kX, kG1, kWqkv, kWo, kG2, kWgu, kWdown, kK, kV, kY, kEps, kTheta };
+enum Slot { kX, kG1, kWqkv, kWo, kG2, kWgu, kWdown, kY, kK, kV, kEps, kTheta };
 constexpr std::int64_t kDim = 128, kTogether = 32;  // of a head; tokens that a thread takes together
 using Vector = std::vector<double>;
 using Bf16 = std::uint16_t;
@@ -40,7 +42,8 @@ double squared(double x) { return x * x; }
 
 /// to[r][j] = a[r] . w[j] for so many rows of a and of w; k is a multiple of 128.
 FOR_WIDE_REGISTERS
-void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t columns, std::int64_t k, double* to) {
+void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t columns, std::int64_t k,
+              double* to) {
   std::vector<double> wide(static_cast<std::size_t>(k));
   for (std::int64_t j = 0; j < columns; ++j) {
     for (std::int64_t i = 0; i < k; ++i) wide[static_cast<std::size_t>(i)] = value_of(w[j * k + i]);
@@ -64,7 +67,8 @@ void multiply(const double* a, std::int64_t rows, const Bf16* w, std::int64_t co
 
 /// One query over `keys` keys and values, `pitch` apart: o, and the mean square of what roundings add up to.
 FOR_WIDE_REGISTERS
-double attend(const double* q, const double* k, const double* v, std::int64_t pitch, std::int64_t keys, double* o) {
+double attend(const double* q, const double* k, const double* v, std::int64_t pitch, std::int64_t keys,
+              double* o) {
   std::vector<double> weight(static_cast<std::size_t>(keys));
   double most = -HUGE_VAL, total = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -125,7 +129,8 @@ struct Layer {
   }
   void rotate(double* head, std::int64_t position) const {
     for (std::int64_t i = 0; i < kDim / 2; ++i) {
-      const double c0 = std::cos(angle(position, i)), s0 = std::sin(angle(position, i)), a = head[i], b = head[i + kDim / 2];
+      const double c0 = std::cos(angle(position, i)), s0 = std::sin(angle(position, i)), a = head[i],
+                   b = head[i + kDim / 2];
       head[i] = a * c0 - b * s0, head[i + kDim / 2] = b * c0 + a * s0;
     }
   }
@@ -161,10 +166,11 @@ struct Token {
 };
 
 /// From o (rows of queries' results, one mean square of roundings for each token) to the end of SwiGLU.
-void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const Vector& o, const Vector& o_square,
-            const Vector& squares_o, const Vector& squares_gu, Token* to) {
+void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const Vector& o,
+            const Vector& o_square, const Vector& squares_o, const Vector& squares_gu, Token* to) {
   const auto hidden = static_cast<std::size_t>(l.hidden);
-  Vector r(static_cast<std::size_t>(count) * hidden), a(r.size()), gu(static_cast<std::size_t>(count * 2 * l.f));
+  Vector r(static_cast<std::size_t>(count) * hidden), a(r.size()),
+      gu(static_cast<std::size_t>(count * 2 * l.f));
   Vector a_square(static_cast<std::size_t>(count));
   multiply(o.data(), count, l.at(kWo), l.hidden, l.hidden, r.data());
   for (std::int64_t n = 0; n < count; ++n) {
@@ -190,12 +196,16 @@ void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const
     Token& own = to[n];
     own.h.resize(static_cast<std::size_t>(l.f)), own.h_size.resize(own.h.size());
     for (std::int64_t j = 0; j < l.f; ++j) {
-      const double g = gu[static_cast<std::size_t>(n * 2 * l.f + j)], u = gu[static_cast<std::size_t>(n * 2 * l.f + l.f + j)];
+      const double g = gu[static_cast<std::size_t>(n * 2 * l.f + j)],
+                   u = gu[static_cast<std::size_t>(n * 2 * l.f + l.f + j)];
       const double sigmoid = 1 / (1 + std::exp(-g)), slope = sigmoid * (1 + g * (1 - sigmoid));
-      const double g_size = std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(j)]);
-      const double u_size = std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(l.f + j)]);
+      const double g_size =
+          std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(j)]);
+      const double u_size =
+          std::sqrt(a_square[static_cast<std::size_t>(n)] * squares_gu[static_cast<std::size_t>(l.f + j)]);
       own.h[static_cast<std::size_t>(j)] = g * sigmoid * u;
-      own.h_size[static_cast<std::size_t>(j)] = std::sqrt(squared(slope * u * g_size) + squared(g * sigmoid * u_size) + squared(g * sigmoid * u));
+      own.h_size[static_cast<std::size_t>(j)] =
+          std::sqrt(squared(slope * u * g_size) + squared(g * sigmoid * u_size) + squared(g * sigmoid * u));
     }
   }
 }
@@ -204,31 +214,39 @@ void finish(const Layer& l, const std::int64_t* token, std::int64_t count, const
 Vector keys_and_values(const Layer& l, std::int64_t tokens) {
   const std::int64_t wide = 2 * l.hk * kDim;
   Vector to(static_cast<std::size_t>(tokens * wide));
-  share((tokens + kTogether - 1) / kTogether, static_cast<double>(tokens * wide) * static_cast<double>(l.hidden), [&](std::int64_t block) {
-    const std::int64_t first = block * kTogether, count = std::min(kTogether, tokens - first);
-    Vector a(static_cast<std::size_t>(count * l.hidden));
-    for (std::int64_t n = 0; n < count; ++n) l.normalised(first + n, a.data() + n * l.hidden);
-    multiply(a.data(), count, l.at(kWqkv) + l.hidden * l.hidden, wide, l.hidden, to.data() + first * wide);
-    for (std::int64_t n = 0; n < count; ++n)
-      for (std::int64_t head = 0; head < l.hk; ++head) l.rotate(to.data() + (first + n) * wide + head * kDim, first + n);
-  });
+  share((tokens + kTogether - 1) / kTogether,
+        static_cast<double>(tokens * wide) * static_cast<double>(l.hidden), [&](std::int64_t block) {
+          const std::int64_t first = block * kTogether, count = std::min(kTogether, tokens - first);
+          Vector a(static_cast<std::size_t>(count * l.hidden));
+          for (std::int64_t n = 0; n < count; ++n) l.normalised(first + n, a.data() + n * l.hidden);
+          multiply(a.data(), count, l.at(kWqkv) + l.hidden * l.hidden, wide, l.hidden,
+                   to.data() + first * wide);
+          for (std::int64_t n = 0; n < count; ++n)
+            for (std::int64_t head = 0; head < l.hk; ++head)
+              l.rotate(to.data() + (first + n) * wide + head * kDim, first + n);
+        });
   return to;
 }
 
-void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t count, double* value, double* scale) {
+void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t count, double* value,
+                   double* scale) {
   std::vector<std::int64_t> token;
   for (std::int64_t i = 0; i < count; ++i) token.push_back(indices[i] / l.hidden);
   std::sort(token.begin(), token.end());
   token.erase(std::unique(token.begin(), token.end()), token.end());
   const auto needed = static_cast<std::int64_t>(token.size());
   const Vector kv = keys_and_values(l, token.back() + 1);
-  const Vector squares_o = squares_of_rows(l.at(kWo), l.hidden, l.hidden), squares_gu = squares_of_rows(l.at(kWgu), 2 * l.f, l.hidden);
+  const Vector squares_o = squares_of_rows(l.at(kWo), l.hidden, l.hidden),
+               squares_gu = squares_of_rows(l.at(kWgu), 2 * l.f, l.hidden);
   std::vector<Token> tokens(token.size());
   const double work = static_cast<double>(needed) * static_cast<double>(l.hidden * 2 * (l.hidden + l.f));
   share((needed + kTogether - 1) / kTogether, work, [&](std::int64_t block) {
-    const std::int64_t first = block * kTogether, many = std::min(kTogether, needed - first), wide = 2 * l.hk * kDim;
-    Vector a(static_cast<std::size_t>(many * l.hidden)), q(a.size()), o(a.size()), o_square(static_cast<std::size_t>(many));
-    for (std::int64_t n = 0; n < many; ++n) l.normalised(token[static_cast<std::size_t>(first + n)], a.data() + n * l.hidden);
+    const std::int64_t first = block * kTogether, many = std::min(kTogether, needed - first),
+                       wide = 2 * l.hk * kDim;
+    Vector a(static_cast<std::size_t>(many * l.hidden)), q(a.size()), o(a.size()),
+        o_square(static_cast<std::size_t>(many));
+    for (std::int64_t n = 0; n < many; ++n)
+      l.normalised(token[static_cast<std::size_t>(first + n)], a.data() + n * l.hidden);
     multiply(a.data(), many, l.at(kWqkv), l.hidden, l.hidden, q.data());
     for (std::int64_t n = 0; n < many; ++n)
       for (std::int64_t head = 0; head < l.hq; ++head) {
@@ -236,16 +254,19 @@ void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t cou
         double* const query = q.data() + n * l.hidden + head * kDim;
         l.rotate(query, position);
         o_square[static_cast<std::size_t>(n)] +=
-            attend(query, kv.data() + of * kDim, kv.data() + (l.hk + of) * kDim, wide, position + 1, o.data() + n * l.hidden + head * kDim) /
+            attend(query, kv.data() + of * kDim, kv.data() + (l.hk + of) * kDim, wide, position + 1,
+                   o.data() + n * l.hidden + head * kDim) /
             static_cast<double>(l.hq);
       }
     finish(l, token.data() + first, many, o, o_square, squares_o, squares_gu, tokens.data() + first);
   });
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t column = indices[i] % l.hidden;
-    const Token& own = tokens[static_cast<std::size_t>(std::lower_bound(token.begin(), token.end(), indices[i] / l.hidden) - token.begin())];
+    const Token& own = tokens[static_cast<std::size_t>(
+        std::lower_bound(token.begin(), token.end(), indices[i] / l.hidden) - token.begin())];
     const Bf16* w = l.at(kWdown) + column * l.f;
-    double sum = own.r[static_cast<std::size_t>(column)], square = squared(own.r_size[static_cast<std::size_t>(column)]);
+    double sum = own.r[static_cast<std::size_t>(column)],
+           square = squared(own.r_size[static_cast<std::size_t>(column)]);
     for (std::int64_t j = 0; j < l.f; ++j) {
       sum += value_of(w[j]) * own.h[static_cast<std::size_t>(j)];
       square += squared(value_of(w[j]) * own.h_size[static_cast<std::size_t>(j)]);
@@ -255,11 +276,13 @@ void hidden_states(const Layer& l, const std::int64_t* indices, std::int64_t cou
 }
 
 /// Elements of k or v, each from its own rows of the weights.
-void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int64_t count, double* value, double* scale) {
+void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int64_t count, double* value,
+                double* scale) {
   Vector a(static_cast<std::size_t>(l.hidden));
   std::int64_t before = -1;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t token = indices[i] / (l.hk * kDim), within = indices[i] % (l.hk * kDim), x = within % kDim, half = kDim / 2;
+    const std::int64_t token = indices[i] / (l.hk * kDim), within = indices[i] % (l.hk * kDim),
+                       x = within % kDim, half = kDim / 2;
     if (token != before) l.normalised(before = token, a.data());
     const auto product = [&](std::int64_t row, double& square) {
       const Bf16* w = l.at(kWqkv) + (l.hidden + (keys ? 0 : l.hk * kDim) + row) * l.hidden;
@@ -277,7 +300,8 @@ void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int
       value[i] = own, scale[i] = std::sqrt(square);
       continue;
     }
-    const double other = product(x < half ? within + half : within - half, other_square), angle = l.angle(token, x % half);
+    const double other = product(x < half ? within + half : within - half, other_square),
+                 angle = l.angle(token, x % half);
     const double c0 = std::cos(angle), s0 = std::sin(angle);
     value[i] = own * c0 + (x < half ? -other : other) * s0;
     scale[i] = std::sqrt(square * c0 * c0 + other_square * s0 * s0);
@@ -286,10 +310,11 @@ void cache_rows(const Layer& l, bool keys, const std::int64_t* indices, std::int
 
 }  // namespace capstone_layer_prefill
 
-/// Scale of k and v: the root of the sum of squared products. Of y: what relative errors of the residual stream, of the
-/// gates, the ups and their products add up to; norms of rows of weights stand for sums over them.
-extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count, double* value,
-                                double* scale) {
+/// Scale of k and v: the root of the sum of squared products. Of y: what relative errors of the residual
+/// stream, of the gates, the ups and their products add up to; norms of rows of weights stand for sums over
+/// them.
+extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
+                                std::int64_t count, double* value, double* scale) {
   using namespace capstone_layer_prefill;
   if (count == 0) return;
   const Layer l(c);

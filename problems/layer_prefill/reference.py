@@ -73,7 +73,7 @@ class Model(nn.Module):
         o = F.scaled_dot_product_attention(heads[0], keys, values, is_causal=True)
         r = x + self.o(o[0].transpose(0, 1).reshape(tokens, hidden))
         gate, up = self.gate_up(rms_norm(r, self.gain_2, self.eps)).chunk(2, dim=-1)
-        return k, v.contiguous(), r + self.down(F.silu(gate) * up)
+        return r + self.down(F.silu(gate) * up), k, v.contiguous()
 
 
 def get_inputs():

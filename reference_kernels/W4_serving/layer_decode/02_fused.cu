@@ -1,17 +1,22 @@
 // Rung 2: layer_prefill's six fused kernels, for one token of each sequence.
 //
-// Changed     RMSNorm, rotation, SwiGLU and residuals move into the products, as in layer_prefill's rung 2.
-// Why         six launches less. In layer_prefill this fusion saves 1.2 GB; here it saves 4 MB.
-// Prediction  six launches and empty pipelines of 2 to 3 us each: 15 us of rung 1's 1 ms, 1.02x. The tiles are
-//             still made for 128 rows, so weights are still read by a quarter of the multiprocessors.
+// Changed     RMSNorm, rotation, SwiGLU and residuals move into the products, as in layer_prefill's rung
+//             2.
+// Why         six launches less. In layer_prefill this fusion saves 0.84 GB; here it saves 3.3 MB.
+// Prediction  six launches and empty pipelines of 2 to 3 us each: 15 us of rung 1's 1 ms, 1.02x. The
+//             tiles are still made for 128 rows, so weights are still read by a quarter of the
+//             multiprocessors.
 //
-// Shapes      x, y [b, hidden], hidden = 128 hq; weights [outputs, inputs]; caches [b, n, hk, 128]; k, v [b, hk,
-//             128]; bf16.
-// Launch      products: 128 threads for a tile of 128 x 128; attention: 256 threads for a sequence and a head.
-// Resources   products: at most 255 registers, 96 KB of shared memory; attention: 33 KB; workspace: 2 b (3
-//             hidden + f) bytes and 512 b.
-// Cost        2 b hidden (2 hidden + 256 hk + 3 f) + 512 hq sum(lengths) FLOPs; the weights and the cache, once.
-// Divides     f % 8 == 0, hq % hk == 0, at most 8 heads of q for one of k (the problem says so); b anything.
+// Shapes      x, y [b, hidden], hidden = 128 hq; weights [outputs, inputs]; caches [b, n, hk, 128]; k, v
+//             [b, hk, 128]; bf16.
+// Launch      products: 128 threads for a tile of 128 x 128; attention: 256 threads for a sequence and a
+//             head.
+// Resources   products: at most 255 registers, 96 KB of shared memory; attention: 33 KB; workspace: 2 b
+//             (3 hidden + f) bytes and 512 b.
+// Cost        2 b hidden (2 hidden + 256 hk + 3 f) + 512 hq sum(lengths) FLOPs; the weights and the
+//             cache, once.
+// Divides     f % 8 == 0, hq % hk == 0, at most 8 heads of q for one of k (the problem says so); b
+//             anything.
 // Source      row scales commute with a product: see rmsnorm_qkv; two halves of a tile: see gemm_swiglu.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -35,10 +40,11 @@ __device__ uint32_t pack(float x, float y) {
 __device__ uint32_t word_at(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
 __device__ float silu(float x) { return x / (1 + __expf(-x)); }
 
-/// Cosine and sine of each sequence's new position and each pair. The angle is a double: a float of 8192 radians has lost
-/// 12 bits.
+/// Cosine and sine of each sequence's new position and each pair. The angle is a double: a float of 8192
+/// radians has lost 12 bits.
 __global__ void make_table(float2* table, const int* lengths, float theta) {
-  const double angle = lengths[blockIdx.x] * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
+  const double angle =
+      lengths[blockIdx.x] * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
   const double turns = angle / (2 * M_PI);
   float2 to;
   sincosf(static_cast<float>((turns - rint(turns)) * (2 * M_PI)), &to.y, &to.x);
@@ -63,7 +69,8 @@ __device__ void multiply(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) 
 }
 /// 16 bytes to shared memory; zeros, if they do not exist.
 __device__ void copy(void* to, const bf16* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from), "r"(exists ? 16 : 0)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from),
+               "r"(exists ? 16 : 0)
                : "memory");
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -73,12 +80,15 @@ __device__ void arrived() {
 }
 
 // ---- the product: epilogue(a w^T) -------------------------------------------------------------------------
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64, kStages = 3;
+constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64,
+              kStages = 3;
 constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kTileBytes;
 
 /// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
 __device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
-__device__ uint32_t scaled(uint32_t x, uint32_t gain) { return pack(low(x) * low(gain), high(x) * high(gain)); }
+__device__ uint32_t scaled(uint32_t x, uint32_t gain) {
+  return pack(low(x) * low(gain), high(x) * high(gain));
+}
 __device__ float squares(uint32_t x) { return low(x) * low(x) + high(x) * high(x); }
 __device__ uint32_t& word_of(bf16* to) { return *reinterpret_cast<uint32_t*>(to); }
 
@@ -96,7 +106,8 @@ struct Heads {
                           : head < hq + hk ? k + (static_cast<int64_t>(token) * hk + head - hq) * kDim
                                            : v + (static_cast<int64_t>(token) * hk + head - hq - hk) * kDim);
     if (head < hq + hk) {
-      const float4 turn = *reinterpret_cast<const float4*>(table + static_cast<int64_t>(token) * (kDim / 2) + c);
+      const float4 turn =
+          *reinterpret_cast<const float4*>(table + static_cast<int64_t>(token) * (kDim / 2) + c);
       word_of(to) = pack(a0 * turn.x - b0 * turn.y, a1 * turn.z - b1 * turn.w);
       word_of(to + kDim / 2) = pack(b0 * turn.x + a0 * turn.y, b1 * turn.z + a1 * turn.w);
     } else {
@@ -132,16 +143,18 @@ struct Gated {
   }
   __device__ void store(int token, int tile, int c, float gate0, float gate1, float up0, float up1) const {
     const int column = tile * (kColumns / 2) + c;
-    if (column < f) word_of(to + static_cast<int64_t>(token) * f + column) = pack(silu(gate0) * up0, silu(gate1) * up1);
+    if (column < f)
+      word_of(to + static_cast<int64_t>(token) * f + column) = pack(silu(gate0) * up0, silu(gate1) * up1);
   }
 };
 
-/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows. With a norm, rows of a
-/// are multiplied with its gain on their way into the tensor cores, and with their scale at the end.
+/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows. With a
+/// norm, rows of a are multiplied with its gain on their way into the tensor cores, and with their scale at
+/// the end.
 template <class Epilogue>
 __global__ void __launch_bounds__(kThreads, 2)
-    product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w, Epilogue epilogue, float eps, int m, int k,
-            int n) {
+    product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w,
+            Epilogue epilogue, float eps, int m, int k, int n) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, tile = blockIdx.y, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -153,7 +166,8 @@ __global__ void __launch_bounds__(kThreads, 2)
       const bool of_a = i < kRows * 8;
       const int64_t from = of_a ? row0 + row : epilogue.row_of_w(tile, row);
       const bool exists = column < k && from < (of_a ? m : n);
-      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? (of_a ? a : w) + from * k + column : a, exists);
+      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? (of_a ? a : w) + from * k + column : a,
+           exists);
     }
   };
   float d[2][16][4] = {}, square[4] = {};
@@ -208,37 +222,43 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const float *const left = d[i / 2][j] + i % 2 * 2, *const right = d[i / 2][j + 8] + i % 2 * 2;
-      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0] * scale, left[1] * scale, right[0] * scale, right[1] * scale);
+      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0] * scale, left[1] * scale, right[0] * scale,
+                     right[1] * scale);
     }
   }
 }
 
 /// `tiles`: of 128 rows of w.
 template <class Epilogue>
-void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m, int64_t k, int64_t n,
-              int64_t tiles, cudaStream_t stream) {
+void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m,
+              int64_t k, int64_t n, int64_t tiles, cudaStream_t stream) {
   cudaFuncSetAttribute(product<Epilogue>, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
   const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>(tiles));
-  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(a, gain, w, epilogue, eps, static_cast<int>(m), static_cast<int>(k),
-                                                                static_cast<int>(n));
+  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(
+      a, gain, w, epilogue, eps, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
 }
 
 // ---- attention: a block for a sequence and a head of k ----------------------------------------------------
-constexpr int kAttentionWarps = 8, kAttentionThreads = 32 * kAttentionWarps, kLanes = kDim / 8, kTokens = kAttentionThreads / kLanes;
+constexpr int kAttentionWarps = 8, kAttentionThreads = 32 * kAttentionWarps, kLanes = kDim / 8,
+              kTokens = kAttentionThreads / kLanes;
 constexpr int kSteps = 4, kMostGroup = 8;  // tokens that 16 lanes ask for at once; heads of q for a head of k
 
 struct Eight {
   float x[8];
-  __device__ explicit Eight(uint4 w) : x{low(w.x), high(w.x), low(w.y), high(w.y), low(w.z), high(w.z), low(w.w), high(w.w)} {}
+  __device__ explicit Eight(uint4 w)
+      : x{low(w.x), high(w.x), low(w.y), high(w.y), low(w.z), high(w.z), low(w.w), high(w.w)} {}
 };
 __device__ uint4 sixteen_bytes(const bf16* at) { return __ldg(reinterpret_cast<const uint4*>(at)); }
 
-/// kGroup: heads of q for a head of k, or the next power of two. A sequence has its cache and the new token behind it.
+/// kGroup: heads of q for a head of k, or the next power of two. A sequence has its cache and the new token
+/// behind it.
 template <int kGroup>
 __global__ void __launch_bounds__(kAttentionThreads)
-    attention(const bf16* __restrict__ q, const bf16* __restrict__ k_cache, const bf16* __restrict__ v_cache, const int* __restrict__ lengths,
-              const bf16* k, const bf16* v, bf16* __restrict__ o, int64_t n, int hq, int hk, float factor) {
-  __shared__ float tops[kAttentionWarps][kGroup], sums[kAttentionWarps][kGroup], parts[kAttentionWarps][kGroup][kDim];
+    attention(const bf16* __restrict__ q, const bf16* __restrict__ k_cache, const bf16* __restrict__ v_cache,
+              const int* __restrict__ lengths, const bf16* k, const bf16* v, bf16* __restrict__ o, int64_t n,
+              int hq, int hk, float factor) {
+  __shared__ float tops[kAttentionWarps][kGroup], sums[kAttentionWarps][kGroup],
+      parts[kAttentionWarps][kGroup][kDim];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = lane % kLanes * 8, group = hq / hk;
   const int64_t head = blockIdx.x, s = blockIdx.y, first = s * hq + head * group;
   const int length = lengths[s];
@@ -271,7 +291,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
 #pragma unroll
         for (int x = 0; x < 8; ++x) score += query[g][x] * keys.x[x];
 #pragma unroll
-        for (int offset = kLanes / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);
+        for (int offset = kLanes / 2; offset > 0; offset /= 2)
+          score += __shfl_xor_sync(0xffffffffu, score, offset);
         if (!exists) continue;
         if (score > top[g]) {
           const float shrink = exp2f(top[g] - score);
@@ -320,11 +341,15 @@ __global__ void __launch_bounds__(kAttentionThreads)
   }
 }
 
-void attend(const bf16* q, const bf16* k_cache, const bf16* v_cache, const int* lengths, const bf16* k, const bf16* v, bf16* o, int64_t b,
-            int64_t n, int64_t hq, int64_t hk, cudaStream_t stream) {
+void attend(const bf16* q, const bf16* k_cache, const bf16* v_cache, const int* lengths, const bf16* k,
+            const bf16* v, bf16* o, int64_t b, int64_t n, int64_t hq, int64_t hk, cudaStream_t stream) {
   const int64_t group = hq / hk;
-  const auto kernel = group <= 1 ? attention<1> : group <= 2 ? attention<2> : group <= 4 ? attention<4> : attention<kMostGroup>;
-  const float factor = static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim)));  // exponentials to the base 2
+  const auto kernel = group <= 1   ? attention<1>
+                      : group <= 2 ? attention<2>
+                      : group <= 4 ? attention<4>
+                                   : attention<kMostGroup>;
+  const float factor =
+      static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim)));  // exponentials to the base 2
   kernel<<<dim3(static_cast<unsigned>(hk), static_cast<unsigned>(b)), kAttentionThreads, 0, stream>>>(
       q, k_cache, v_cache, lengths, k, v, o, n, static_cast<int>(hq), static_cast<int>(hk), factor);
 }
@@ -350,28 +375,33 @@ struct Workspace {
   Workspace(void* workspace, int64_t rows, int64_t hidden, int64_t f) {
     Pieces pieces{static_cast<uint8_t*>(workspace)};
     table = pieces.next<float2>(rows * (kDim / 2));
-    q = pieces.next<bf16>(rows * hidden), o = pieces.next<bf16>(rows * hidden), r = pieces.next<bf16>(rows * hidden);
+    q = pieces.next<bf16>(rows * hidden), o = pieces.next<bf16>(rows * hidden),
+    r = pieces.next<bf16>(rows * hidden);
     h = pieces.next<bf16>(rows * f);
     bytes = pieces.used;
   }
 };
 
-extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t /*hk*/, int64_t f, int64_t /*n*/) { return Workspace(nullptr, b, hq * kDim, f).bytes; }
+extern "C" size_t workspace_bytes(int64_t b, int64_t hq, int64_t /*hk*/, int64_t f, int64_t /*n*/) {
+  return Workspace(nullptr, b, hq * kDim, f).bytes;
+}
 
 extern "C" void launch(const bf16* x /*[b,128 * hq]*/, const bf16* g_1 /*[128 * hq]*/,
                        const bf16* w_qkv /*[128 * (hq + 2 * hk),128 * hq]*/,
                        const bf16* w_o /*[128 * hq,128 * hq]*/, const bf16* g_2 /*[128 * hq]*/,
                        const bf16* w_gu /*[2 * f,128 * hq]*/, const bf16* w_down /*[128 * hq,f]*/,
                        const bf16* k_cache /*[b,n,hk,128]*/, const bf16* v_cache /*[b,n,hk,128]*/,
-                       const int32_t* lengths /*[b]*/, bf16* k /*[b,hk,128]*/, bf16* v /*[b,hk,128]*/,
-                       bf16* y /*[b,128 * hq]*/, float eps, float theta, int64_t b, int64_t hq, int64_t hk,
+                       const int32_t* lengths /*[b]*/, bf16* y /*[b,128 * hq]*/, bf16* k /*[b,hk,128]*/,
+                       bf16* v /*[b,hk,128]*/, float eps, float theta, int64_t b, int64_t hq, int64_t hk,
                        int64_t f, int64_t n, void* workspace, cudaStream_t stream) {
   const int64_t hidden = hq * kDim, heads = hq + 2 * hk;
   const Workspace w(workspace, b, hidden, f);
   make_table<<<static_cast<unsigned>(b), kDim / 2, 0, stream>>>(w.table, lengths, theta);
-  multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, b, hidden, heads * kDim, heads, stream);
+  multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, b,
+           hidden, heads * kDim, heads, stream);
   attend(w.q, k_cache, v_cache, lengths, k, v, w.o, b, n, hq, hk, stream);
   multiply(w.o, nullptr, w_o, Residual{x, w.r, static_cast<int>(hidden)}, eps, b, hidden, hidden, hq, stream);
-  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, b, hidden, 2 * f, (2 * f + kColumns - 1) / kColumns, stream);
+  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, b, hidden, 2 * f,
+           (2 * f + kColumns - 1) / kColumns, stream);
   multiply(w.h, nullptr, w_down, Residual{w.r, y, static_cast<int>(hidden)}, eps, b, f, hidden, hq, stream);
 }

@@ -1,14 +1,14 @@
 // Rung 1: a chain of twelve kernels, each of which does one thing.
 //
-// Changed     nothing yet. A table of sines, RMSNorm, product, rotation, attention, product, sum, RMSNorm,
-//             product, SwiGLU, product, sum; products and attention with mma.sync and cp.async.
+// Changed     nothing yet. A table of sines, RMSNorm, product, rotation, attention, product, sum,
+//             RMSNorm, product, SwiGLU, product, sum; products and attention with mma.sync and cp.async.
 // Why         the chain is the definition of the layer; every later rung is measured against it.
-// Prediction  products at 45 % of peak: 4 ms of 1.79 TFLOP; attention 0.7 ms; the small kernels move
-//             0.94 GB, 0.35 ms. 5 ms in all.
+// Prediction  products at 45 % of peak: 4 ms of 1.79 TFLOP; attention 0.7 ms; the small kernels move 0.79
+//             GB, 0.3 ms. 5 ms in all.
 //
 // Shapes      x, y [t, hidden], hidden = 128 hq; weights [outputs, inputs]; k, v [t, hk, 128]; bf16.
-// Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a head;
-//             small kernels: a block for a row or for 512 elements.
+// Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a
+//             head; small kernels: a block for a row or for 512 elements.
 // Resources   products: at most 255 registers, 96 KB of shared memory, two blocks a multiprocessor;
 //             attention 80 KB; workspace: 2 t (5 hidden + (hq + 2 hk) 128 + 3 f) bytes and 512 t.
 // Cost        2 t hidden (2 hidden + 256 hk + 3 f) + 256 hq t (t + 1) FLOPs.
@@ -36,7 +36,8 @@ __device__ uint32_t pack(float x, float y) {
 __device__ uint32_t word_at(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
 __device__ float silu(float x) { return x / (1 + __expf(-x)); }
 
-/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11 bits.
+/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11
+/// bits.
 __global__ void make_table(float2* table, float theta) {
   const double angle = blockIdx.x * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
   const double turns = angle / (2 * M_PI);
@@ -50,7 +51,8 @@ constexpr int kSmallThreads = 256;
 
 /// RMSNorm: a block for a row; two elements a thread at a time.
 __global__ void __launch_bounds__(kSmallThreads)
-    normalise(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float eps, int hidden) {
+    normalise(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float eps,
+              int hidden) {
   __shared__ float partial[kSmallThreads / 32];
   x += static_cast<int64_t>(blockIdx.x) * hidden, to += static_cast<int64_t>(blockIdx.x) * hidden;
   float sum = 0;
@@ -66,14 +68,15 @@ __global__ void __launch_bounds__(kSmallThreads)
   const float scale = rsqrtf(sum / static_cast<float>(hidden) + eps);
   for (int i = 2 * threadIdx.x; i < hidden; i += 2 * kSmallThreads) {
     const uint32_t pair = word_at(x + i), factor = word_at(gain + i);
-    *reinterpret_cast<uint32_t*>(to + i) = pack(low(pair) * scale * low(factor), high(pair) * scale * high(factor));
+    *reinterpret_cast<uint32_t*>(to + i) =
+        pack(low(pair) * scale * low(factor), high(pair) * scale * high(factor));
   }
 }
 
 /// Takes the heads of a token apart, and rotates those of q and k: a block for a token, 64 threads a head.
 __global__ void __launch_bounds__(kSmallThreads)
-    rotate(const bf16* __restrict__ qkv, const float2* __restrict__ table, bf16* __restrict__ q, bf16* __restrict__ k,
-           bf16* __restrict__ v, int hq, int hk) {
+    rotate(const bf16* __restrict__ qkv, const float2* __restrict__ table, bf16* __restrict__ q,
+           bf16* __restrict__ k, bf16* __restrict__ v, int hq, int hk) {
   const int64_t token = blockIdx.x;
   const int pair = threadIdx.x % (kDim / 2);
   const float2 turn = table[token * (kDim / 2) + pair];
@@ -90,7 +93,8 @@ __global__ void __launch_bounds__(kSmallThreads)
   }
 }
 
-__global__ void __launch_bounds__(kSmallThreads) add(const bf16* __restrict__ x, const bf16* __restrict__ p, bf16* __restrict__ to, int64_t words) {
+__global__ void __launch_bounds__(kSmallThreads)
+    add(const bf16* __restrict__ x, const bf16* __restrict__ p, bf16* __restrict__ to, int64_t words) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kSmallThreads + threadIdx.x;
   if (i >= words) return;
   const uint32_t a = word_at(x + 2 * i), b = word_at(p + 2 * i);
@@ -98,7 +102,8 @@ __global__ void __launch_bounds__(kSmallThreads) add(const bf16* __restrict__ x,
 }
 
 /// gu [rows, 2 f]: the gates of a row, then its ups.
-__global__ void __launch_bounds__(kSmallThreads) swiglu(const bf16* __restrict__ gu, bf16* __restrict__ h, int64_t words, int64_t f) {
+__global__ void __launch_bounds__(kSmallThreads)
+    swiglu(const bf16* __restrict__ gu, bf16* __restrict__ h, int64_t words, int64_t f) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kSmallThreads + threadIdx.x;
   if (i >= words) return;
   const int64_t row = 2 * i / f, column = 2 * i % f;
@@ -130,7 +135,8 @@ __device__ void multiply(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) 
 }
 /// 16 bytes to shared memory; zeros, if they do not exist.
 __device__ void copy(void* to, const bf16* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from), "r"(exists ? 16 : 0)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from),
+               "r"(exists ? 16 : 0)
                : "memory");
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -140,15 +146,16 @@ __device__ void arrived() {
 }
 
 // ---- the product: c = a w^T -------------------------------------------------------------------------------
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64, kStages = 3;
+constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64,
+              kStages = 3;
 constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kTileBytes;
 
 /// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
 __device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
 
 /// Four warps have 32 rows each and all 128 columns.
-__global__ void __launch_bounds__(kThreads, 2)
-    product(const bf16* __restrict__ a, const bf16* __restrict__ w, bf16* __restrict__ c, int m, int k, int n) {
+__global__ void __launch_bounds__(kThreads, 2) product(const bf16* __restrict__ a, const bf16* __restrict__ w,
+                                                       bf16* __restrict__ c, int m, int k, int n) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, column0 = blockIdx.y * kColumns, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -158,7 +165,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = threadIdx.x; i < (kRows + kColumns) * 8; i += kThreads) {
       const int row = i / 8 % kRows, column = step * kDepth + i % 8 * 8;
       const bool of_a = i < kRows * 8, exists = column < k && (of_a ? row0 + row < m : column0 + row < n);
-      const bf16* const from = of_a ? a + static_cast<int64_t>(row0 + row) * k : w + static_cast<int64_t>(column0 + row) * k;
+      const bf16* const from =
+          of_a ? a + static_cast<int64_t>(row0 + row) * k : w + static_cast<int64_t>(column0 + row) * k;
       copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? from + column : a, exists);
     }
   };
@@ -199,15 +207,18 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int j = 0; j < 16; ++j) {
       const int column = column0 + j * 8 + lane % 4 * 2;
       if (column < n)
-        *reinterpret_cast<uint32_t*>(c + static_cast<int64_t>(row) * n + column) = pack(d[i / 2][j][i % 2 * 2], d[i / 2][j][i % 2 * 2 + 1]);
+        *reinterpret_cast<uint32_t*>(c + static_cast<int64_t>(row) * n + column) =
+            pack(d[i / 2][j][i % 2 * 2], d[i / 2][j][i % 2 * 2 + 1]);
     }
   }
 }
 
 void multiply(const bf16* a, const bf16* w, bf16* c, int64_t m, int64_t k, int64_t n, cudaStream_t stream) {
   cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
-  const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>((n + kColumns - 1) / kColumns));
-  product<<<grid, kThreads, kProductShared, stream>>>(a, w, c, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
+  const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows),
+                  static_cast<unsigned>((n + kColumns - 1) / kColumns));
+  product<<<grid, kThreads, kProductShared, stream>>>(a, w, c, static_cast<int>(m), static_cast<int>(k),
+                                                      static_cast<int>(n));
 }
 
 // ---- attention: 64 queries of a head against tiles of 64 keys ---------------------------------------------
@@ -228,14 +239,15 @@ __device__ void fetch_head(uint8_t* to, const bf16* from, int64_t pitch, int fir
 }
 
 __global__ void __launch_bounds__(kAttentionThreads)
-    attention(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v, bf16* __restrict__ o, int n, int hq, int hk,
-              float factor) {
+    attention(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v,
+              bf16* __restrict__ o, int n, int hq, int hk, float factor) {
   extern __shared__ __align__(128) uint8_t shared[];
   uint8_t* const queries = shared;
   const auto k_tile = [&](int stage) { return shared + kQueries * kDim * 2 + stage * 2 * kKeyBytes; };
   const auto v_tile = [&](int stage) { return k_tile(stage) + kKeyBytes; };
   const int64_t pitch_q = hq * kDim, pitch_k = hk * kDim;
-  const int head = blockIdx.x, first = (gridDim.y - 1 - blockIdx.y) * kQueries;  // those with the most keys first
+  const int head = blockIdx.x,
+            first = (gridDim.y - 1 - blockIdx.y) * kQueries;  // those with the most keys first
   q += head * kDim, o += head * kDim;
   k += head / (hq / hk) * kDim, v += head / (hq / hk) * kDim;  // several heads of q share one of k
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -254,7 +266,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
     __syncthreads();
     if (tile == 0)
 #pragma unroll
-      for (int i = 0; i < kDim / 16; ++i) matrices(a[i], queries + place(warp * 16 + lane % 16, i * 2 + lane / 16, kQueries));
+      for (int i = 0; i < kDim / 16; ++i)
+        matrices(a[i], queries + place(warp * 16 + lane % 16, i * 2 + lane / 16, kQueries));
     if (tile + 1 < tiles) fetch_head(k_tile(1 - stage), k, pitch_k, (tile + 1) * kKeys, n);
     commit();
     float s[kKeys / 8][4] = {};
@@ -283,13 +296,15 @@ __global__ void __launch_bounds__(kAttentionThreads)
       for (int j = 0; j < kKeys / 8; ++j) top = fmaxf(top, fmaxf(s[j][half * 2], s[j][half * 2 + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      const float shrink = exp2f((maximum[half] - top) * factor);  // key 0 is visible to every query: top is finite
+      const float shrink =
+          exp2f((maximum[half] - top) * factor);  // key 0 is visible to every query: top is finite
       maximum[half] = top;
       float here = 0;
 #pragma unroll
       for (int j = 0; j < kKeys / 8; ++j)
 #pragma unroll
-        for (int i = half * 2; i < half * 2 + 2; ++i) here += s[j][i] = exp2f(fmaf(s[j][i], factor, -top * factor));
+        for (int i = half * 2; i < half * 2 + 2; ++i)
+          here += s[j][i] = exp2f(fmaf(s[j][i], factor, -top * factor));
       sum[half] = sum[half] * shrink + here;
 #pragma unroll
       for (int c = 0; c < kDim / 8; ++c) result[c][half * 2] *= shrink, result[c][half * 2 + 1] *= shrink;
@@ -320,15 +335,18 @@ __global__ void __launch_bounds__(kAttentionThreads)
     const float scale = 1 / sum[half];
 #pragma unroll
     for (int c = 0; c < kDim / 8; ++c)
-      *reinterpret_cast<uint32_t*>(o + query * pitch_q + c * 8 + lane % 4 * 2) = pack(result[c][half * 2] * scale, result[c][half * 2 + 1] * scale);
+      *reinterpret_cast<uint32_t*>(o + query * pitch_q + c * 8 + lane % 4 * 2) =
+          pack(result[c][half * 2] * scale, result[c][half * 2 + 1] * scale);
   }
 }
 
-void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk, cudaStream_t stream) {
+void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk,
+            cudaStream_t stream) {
   cudaFuncSetAttribute(attention, cudaFuncAttributeMaxDynamicSharedMemorySize, kAttentionShared);
   const dim3 grid(static_cast<unsigned>(hq), static_cast<unsigned>((t + kQueries - 1) / kQueries));
-  attention<<<grid, kAttentionThreads, kAttentionShared, stream>>>(q, k, v, o, static_cast<int>(t), static_cast<int>(hq), static_cast<int>(hk),
-                                                                   static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim))));
+  attention<<<grid, kAttentionThreads, kAttentionShared, stream>>>(
+      q, k, v, o, static_cast<int>(t), static_cast<int>(hq), static_cast<int>(hk),
+      static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim))));
 }
 
 // ---- the layer --------------------------------------------------------------------------------------------
@@ -353,21 +371,27 @@ struct Workspace {
     Pieces pieces{static_cast<uint8_t*>(workspace)};
     const int64_t hidden = hq * kDim;
     table = pieces.next<float2>(rows * (kDim / 2));
-    a = pieces.next<bf16>(rows * hidden), qkv = pieces.next<bf16>(rows * (hq + 2 * hk) * kDim), q = pieces.next<bf16>(rows * hidden);
-    o = pieces.next<bf16>(rows * hidden), p = pieces.next<bf16>(rows * hidden), r = pieces.next<bf16>(rows * hidden);
+    a = pieces.next<bf16>(rows * hidden), qkv = pieces.next<bf16>(rows * (hq + 2 * hk) * kDim),
+    q = pieces.next<bf16>(rows * hidden);
+    o = pieces.next<bf16>(rows * hidden), p = pieces.next<bf16>(rows * hidden),
+    r = pieces.next<bf16>(rows * hidden);
     gu = pieces.next<bf16>(rows * 2 * f), h = pieces.next<bf16>(rows * f);
     bytes = pieces.used;
   }
 };
-unsigned blocks_for(int64_t threads) { return static_cast<unsigned>((threads + kSmallThreads - 1) / kSmallThreads); }
+unsigned blocks_for(int64_t threads) {
+  return static_cast<unsigned>((threads + kSmallThreads - 1) / kSmallThreads);
+}
 
-extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t hk, int64_t f) { return Workspace(nullptr, t, hq, hk, f).bytes; }
+extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t hk, int64_t f) {
+  return Workspace(nullptr, t, hq, hk, f).bytes;
+}
 
 extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * hq]*/,
                        const bf16* w_qkv /*[128 * (hq + 2 * hk),128 * hq]*/,
                        const bf16* w_o /*[128 * hq,128 * hq]*/, const bf16* g_2 /*[128 * hq]*/,
                        const bf16* w_gu /*[2 * f,128 * hq]*/, const bf16* w_down /*[128 * hq,f]*/,
-                       bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, bf16* y /*[t,128 * hq]*/, float eps,
+                       bf16* y /*[t,128 * hq]*/, bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, float eps,
                        float theta, int64_t t, int64_t hq, int64_t hk, int64_t f, void* workspace,
                        cudaStream_t stream) {
   const Workspace w(workspace, t, hq, hk, f);
@@ -376,7 +400,8 @@ extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * 
   make_table<<<rows, kDim / 2, 0, stream>>>(w.table, theta);
   normalise<<<rows, kSmallThreads, 0, stream>>>(x, g_1, w.a, eps, static_cast<int>(hidden));
   multiply(w.a, w_qkv, w.qkv, t, hidden, (hq + 2 * hk) * kDim, stream);
-  rotate<<<rows, kSmallThreads, 0, stream>>>(w.qkv, w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk));
+  rotate<<<rows, kSmallThreads, 0, stream>>>(w.qkv, w.table, w.q, k, v, static_cast<int>(hq),
+                                             static_cast<int>(hk));
   attend(w.q, k, v, w.o, t, hq, hk, stream);
   multiply(w.o, w_o, w.p, t, hidden, hidden, stream);
   add<<<blocks_for(t * hidden / 2), kSmallThreads, 0, stream>>>(x, w.p, w.r, t * hidden / 2);

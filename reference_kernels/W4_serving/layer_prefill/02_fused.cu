@@ -1,15 +1,16 @@
 // Rung 2: six kernels. What stands between two products moves into the products.
 //
-// Changed     RMSNorm: a product multiplies its rows with the gain on their way into the tensor cores, adds up
-//             their squares, and multiplies by the rows' scale at the end. Rotation and the split into q, k and
-//             v: a tile is a head, and a thread has columns c and c + 64 of it. Residuals: added to the sums.
-//             SwiGLU: a tile has 64 gates and the 64 ups that belong to them.
-// Why         rung 1's small kernels multiply nothing and move 0.94 GB. Their operands were in the registers of
-//             the kernel in front.
-// Prediction  0.35 ms less than rung 1: 1.07x.
+// Changed     RMSNorm: a product multiplies its rows with the gain on their way into the tensor cores,
+//             adds up their squares, and multiplies by the rows' scale at the end. Rotation and the split
+//             into q, k and v: a tile is a head, and a thread has columns c and c + 64 of it. Residuals:
+//             added to the sums. SwiGLU: a tile has 64 gates and the 64 ups that belong to them.
+// Why         rung 1's small kernels multiply nothing and move 0.79 GB. Their operands were in the
+//             registers of the kernel in front.
+// Prediction  0.3 ms less than rung 1: 1.06x.
 //
 // Shapes      x, y [t, hidden], hidden = 128 hq; weights [outputs, inputs]; k, v [t, hk, 128]; bf16.
-// Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a head.
+// Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a
+//             head.
 // Resources   products: at most 255 registers, 96 KB of shared memory, two blocks a multiprocessor;
 //             attention 80 KB; workspace: 2 t (3 hidden + f) bytes and 512 t.
 // Cost        2 t hidden (2 hidden + 256 hk + 3 f) + 256 hq t (t + 1) FLOPs.
@@ -37,7 +38,8 @@ __device__ uint32_t pack(float x, float y) {
 __device__ uint32_t word_at(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
 __device__ float silu(float x) { return x / (1 + __expf(-x)); }
 
-/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11 bits.
+/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11
+/// bits.
 __global__ void make_table(float2* table, float theta) {
   const double angle = blockIdx.x * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
   const double turns = angle / (2 * M_PI);
@@ -70,7 +72,8 @@ __device__ void multiply(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) 
 }
 /// 16 bytes to shared memory; zeros, if they do not exist.
 __device__ void copy(void* to, const bf16* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from), "r"(exists ? 16 : 0)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(to)), "l"(from),
+               "r"(exists ? 16 : 0)
                : "memory");
 }
 __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -80,12 +83,15 @@ __device__ void arrived() {
 }
 
 // ---- the product: epilogue(a w^T) -------------------------------------------------------------------------
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64, kStages = 3;
+constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 32 * kWarps, kColumns = 128, kDepth = 64,
+              kStages = 3;
 constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kTileBytes;
 
 /// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
 __device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
-__device__ uint32_t scaled(uint32_t x, uint32_t gain) { return pack(low(x) * low(gain), high(x) * high(gain)); }
+__device__ uint32_t scaled(uint32_t x, uint32_t gain) {
+  return pack(low(x) * low(gain), high(x) * high(gain));
+}
 __device__ float squares(uint32_t x) { return low(x) * low(x) + high(x) * high(x); }
 __device__ uint32_t& word_of(bf16* to) { return *reinterpret_cast<uint32_t*>(to); }
 
@@ -103,7 +109,8 @@ struct Heads {
                           : head < hq + hk ? k + (static_cast<int64_t>(token) * hk + head - hq) * kDim
                                            : v + (static_cast<int64_t>(token) * hk + head - hq - hk) * kDim);
     if (head < hq + hk) {
-      const float4 turn = *reinterpret_cast<const float4*>(table + static_cast<int64_t>(token) * (kDim / 2) + c);
+      const float4 turn =
+          *reinterpret_cast<const float4*>(table + static_cast<int64_t>(token) * (kDim / 2) + c);
       word_of(to) = pack(a0 * turn.x - b0 * turn.y, a1 * turn.z - b1 * turn.w);
       word_of(to + kDim / 2) = pack(b0 * turn.x + a0 * turn.y, b1 * turn.z + a1 * turn.w);
     } else {
@@ -139,16 +146,18 @@ struct Gated {
   }
   __device__ void store(int token, int tile, int c, float gate0, float gate1, float up0, float up1) const {
     const int column = tile * (kColumns / 2) + c;
-    if (column < f) word_of(to + static_cast<int64_t>(token) * f + column) = pack(silu(gate0) * up0, silu(gate1) * up1);
+    if (column < f)
+      word_of(to + static_cast<int64_t>(token) * f + column) = pack(silu(gate0) * up0, silu(gate1) * up1);
   }
 };
 
-/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows. With a norm, rows of a
-/// are multiplied with its gain on their way into the tensor cores, and with their scale at the end.
+/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows. With a
+/// norm, rows of a are multiplied with its gain on their way into the tensor cores, and with their scale at
+/// the end.
 template <class Epilogue>
 __global__ void __launch_bounds__(kThreads, 2)
-    product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w, Epilogue epilogue, float eps, int m, int k,
-            int n) {
+    product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w,
+            Epilogue epilogue, float eps, int m, int k, int n) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, tile = blockIdx.y, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -160,7 +169,8 @@ __global__ void __launch_bounds__(kThreads, 2)
       const bool of_a = i < kRows * 8;
       const int64_t from = of_a ? row0 + row : epilogue.row_of_w(tile, row);
       const bool exists = column < k && from < (of_a ? m : n);
-      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? (of_a ? a : w) + from * k + column : a, exists);
+      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? (of_a ? a : w) + from * k + column : a,
+           exists);
     }
   };
   float d[2][16][4] = {}, square[4] = {};
@@ -215,19 +225,20 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const float *const left = d[i / 2][j] + i % 2 * 2, *const right = d[i / 2][j + 8] + i % 2 * 2;
-      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0] * scale, left[1] * scale, right[0] * scale, right[1] * scale);
+      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0] * scale, left[1] * scale, right[0] * scale,
+                     right[1] * scale);
     }
   }
 }
 
 /// `tiles`: of 128 rows of w.
 template <class Epilogue>
-void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m, int64_t k, int64_t n,
-              int64_t tiles, cudaStream_t stream) {
+void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m,
+              int64_t k, int64_t n, int64_t tiles, cudaStream_t stream) {
   cudaFuncSetAttribute(product<Epilogue>, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
   const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>(tiles));
-  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(a, gain, w, epilogue, eps, static_cast<int>(m), static_cast<int>(k),
-                                                                static_cast<int>(n));
+  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(
+      a, gain, w, epilogue, eps, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
 }
 
 // ---- attention: 64 queries of a head against tiles of 64 keys ---------------------------------------------
@@ -248,14 +259,15 @@ __device__ void fetch_head(uint8_t* to, const bf16* from, int64_t pitch, int fir
 }
 
 __global__ void __launch_bounds__(kAttentionThreads)
-    attention(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v, bf16* __restrict__ o, int n, int hq, int hk,
-              float factor) {
+    attention(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v,
+              bf16* __restrict__ o, int n, int hq, int hk, float factor) {
   extern __shared__ __align__(128) uint8_t shared[];
   uint8_t* const queries = shared;
   const auto k_tile = [&](int stage) { return shared + kQueries * kDim * 2 + stage * 2 * kKeyBytes; };
   const auto v_tile = [&](int stage) { return k_tile(stage) + kKeyBytes; };
   const int64_t pitch_q = hq * kDim, pitch_k = hk * kDim;
-  const int head = blockIdx.x, first = (gridDim.y - 1 - blockIdx.y) * kQueries;  // those with the most keys first
+  const int head = blockIdx.x,
+            first = (gridDim.y - 1 - blockIdx.y) * kQueries;  // those with the most keys first
   q += head * kDim, o += head * kDim;
   k += head / (hq / hk) * kDim, v += head / (hq / hk) * kDim;  // several heads of q share one of k
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -274,7 +286,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
     __syncthreads();
     if (tile == 0)
 #pragma unroll
-      for (int i = 0; i < kDim / 16; ++i) matrices(a[i], queries + place(warp * 16 + lane % 16, i * 2 + lane / 16, kQueries));
+      for (int i = 0; i < kDim / 16; ++i)
+        matrices(a[i], queries + place(warp * 16 + lane % 16, i * 2 + lane / 16, kQueries));
     if (tile + 1 < tiles) fetch_head(k_tile(1 - stage), k, pitch_k, (tile + 1) * kKeys, n);
     commit();
     float s[kKeys / 8][4] = {};
@@ -303,13 +316,15 @@ __global__ void __launch_bounds__(kAttentionThreads)
       for (int j = 0; j < kKeys / 8; ++j) top = fmaxf(top, fmaxf(s[j][half * 2], s[j][half * 2 + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      const float shrink = exp2f((maximum[half] - top) * factor);  // key 0 is visible to every query: top is finite
+      const float shrink =
+          exp2f((maximum[half] - top) * factor);  // key 0 is visible to every query: top is finite
       maximum[half] = top;
       float here = 0;
 #pragma unroll
       for (int j = 0; j < kKeys / 8; ++j)
 #pragma unroll
-        for (int i = half * 2; i < half * 2 + 2; ++i) here += s[j][i] = exp2f(fmaf(s[j][i], factor, -top * factor));
+        for (int i = half * 2; i < half * 2 + 2; ++i)
+          here += s[j][i] = exp2f(fmaf(s[j][i], factor, -top * factor));
       sum[half] = sum[half] * shrink + here;
 #pragma unroll
       for (int c = 0; c < kDim / 8; ++c) result[c][half * 2] *= shrink, result[c][half * 2 + 1] *= shrink;
@@ -340,15 +355,18 @@ __global__ void __launch_bounds__(kAttentionThreads)
     const float scale = 1 / sum[half];
 #pragma unroll
     for (int c = 0; c < kDim / 8; ++c)
-      *reinterpret_cast<uint32_t*>(o + query * pitch_q + c * 8 + lane % 4 * 2) = pack(result[c][half * 2] * scale, result[c][half * 2 + 1] * scale);
+      *reinterpret_cast<uint32_t*>(o + query * pitch_q + c * 8 + lane % 4 * 2) =
+          pack(result[c][half * 2] * scale, result[c][half * 2 + 1] * scale);
   }
 }
 
-void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk, cudaStream_t stream) {
+void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk,
+            cudaStream_t stream) {
   cudaFuncSetAttribute(attention, cudaFuncAttributeMaxDynamicSharedMemorySize, kAttentionShared);
   const dim3 grid(static_cast<unsigned>(hq), static_cast<unsigned>((t + kQueries - 1) / kQueries));
-  attention<<<grid, kAttentionThreads, kAttentionShared, stream>>>(q, k, v, o, static_cast<int>(t), static_cast<int>(hq), static_cast<int>(hk),
-                                                                   static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim))));
+  attention<<<grid, kAttentionThreads, kAttentionShared, stream>>>(
+      q, k, v, o, static_cast<int>(t), static_cast<int>(hq), static_cast<int>(hk),
+      static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim))));
 }
 
 // ---- the layer --------------------------------------------------------------------------------------------
@@ -372,27 +390,32 @@ struct Workspace {
   Workspace(void* workspace, int64_t rows, int64_t hidden, int64_t f) {
     Pieces pieces{static_cast<uint8_t*>(workspace)};
     table = pieces.next<float2>(rows * (kDim / 2));
-    q = pieces.next<bf16>(rows * hidden), o = pieces.next<bf16>(rows * hidden), r = pieces.next<bf16>(rows * hidden);
+    q = pieces.next<bf16>(rows * hidden), o = pieces.next<bf16>(rows * hidden),
+    r = pieces.next<bf16>(rows * hidden);
     h = pieces.next<bf16>(rows * f);
     bytes = pieces.used;
   }
 };
 
-extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t /*hk*/, int64_t f) { return Workspace(nullptr, t, hq * kDim, f).bytes; }
+extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t /*hk*/, int64_t f) {
+  return Workspace(nullptr, t, hq * kDim, f).bytes;
+}
 
 extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * hq]*/,
                        const bf16* w_qkv /*[128 * (hq + 2 * hk),128 * hq]*/,
                        const bf16* w_o /*[128 * hq,128 * hq]*/, const bf16* g_2 /*[128 * hq]*/,
                        const bf16* w_gu /*[2 * f,128 * hq]*/, const bf16* w_down /*[128 * hq,f]*/,
-                       bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, bf16* y /*[t,128 * hq]*/, float eps,
+                       bf16* y /*[t,128 * hq]*/, bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, float eps,
                        float theta, int64_t t, int64_t hq, int64_t hk, int64_t f, void* workspace,
                        cudaStream_t stream) {
   const int64_t hidden = hq * kDim, heads = hq + 2 * hk;
   const Workspace w(workspace, t, hidden, f);
   make_table<<<static_cast<unsigned>(t), kDim / 2, 0, stream>>>(w.table, theta);
-  multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, t, hidden, heads * kDim, heads, stream);
+  multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, t,
+           hidden, heads * kDim, heads, stream);
   attend(w.q, k, v, w.o, t, hq, hk, stream);
   multiply(w.o, nullptr, w_o, Residual{x, w.r, static_cast<int>(hidden)}, eps, t, hidden, hidden, hq, stream);
-  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, t, hidden, 2 * f, (2 * f + kColumns - 1) / kColumns, stream);
+  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, t, hidden, 2 * f,
+           (2 * f + kColumns - 1) / kColumns, stream);
   multiply(w.h, nullptr, w_down, Residual{w.r, y, static_cast<int>(hidden)}, eps, t, f, hidden, hq, stream);
 }

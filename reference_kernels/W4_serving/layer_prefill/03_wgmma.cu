@@ -1,18 +1,20 @@
 // Rung 3: WGMMA and TMA. Products as in gemm_swiglu's last rung, attention as in causal_attention's.
 //
-// Changed     one persistent kernel for the four products: clusters of two blocks share a tile of 256 rows of w, a
-//             warp group fetches, two multiply 64 x 256 x 16. Its end is a template: rotate; add the residual and
-//             prepare the next norm; gate; add. The norm in front of a product has to leave the tensor cores'
-//             operand in memory: the gain is multiplied in by who writes it, the scale by who has multiplied.
-//             Attention: the next scores start before this softmax, tiles drawn from a counter, the longest first.
-// Why         mma.sync reaches half of what Hopper's tensor cores can do, and 93 % of the FLOPs are products.
+// Changed     one persistent kernel for the four products: clusters of two blocks share a tile of 256
+//             rows of w, a warp group fetches, two multiply 64 x 256 x 16. Its end is a template: rotate;
+//             add the residual and prepare the next norm; gate; add. The norm in front of a product has
+//             to leave the tensor cores' operand in memory: the gain is multiplied in by who writes it,
+//             the scale by who has multiplied. Attention: the next scores start before this softmax,
+//             tiles drawn from a counter, the longest first.
+// Why         mma.sync reaches half of what Hopper's tensor cores can do, and 93 % of the FLOPs are
+//             products.
 // Prediction  780 TFLOP/s for the products, 2.3 ms; attention at 500, 0.27 ms: 2.6 ms, 740 TFLOP/s.
 //
 // Shapes      x, y [t, hidden], hidden = 128 hq; weights [outputs, inputs]; k, v [t, hk, 128]; bf16.
-// Launch      one block of 384 threads per multiprocessor, products in clusters of two; tiles of 128 x 256, or 128
-//             queries of a head.
-// Resources   232 or 240 registers per consumer, 24 to 40 a producer; up to 227 KB of shared memory; workspace: 2 t (4
-//             hidden + f) bytes, 516 t and 4 t for each 256 columns.
+// Launch      one block of 384 threads per multiprocessor, products in clusters of two; tiles of 128 x
+//             256, or 128 queries of a head.
+// Resources   232 or 240 registers per consumer, 24 to 40 a producer; up to 227 KB of shared memory;
+//             workspace: 2 t (4 hidden + f) bytes, 516 t and 4 t for each 256 columns.
 // Cost        2 t hidden (2 hidden + 256 hk + 3 f) + 256 hq t (t + 1) FLOPs.
 // Divides     f % 8 == 0, hq % hk == 0 (the problem says so); t anything.
 // Source      gemm_swiglu's rung 3; FlashAttention-3, J. Shah et al. (2024). Needs sm_90a.
@@ -33,7 +35,8 @@ constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kConsumers =
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kCluster = 2, kBand = 8;  // blocks, and pairs of tile rows
 constexpr int kOutBoxes = 2;            // a warp's, on their way out
-constexpr int kBox = 64 * 64 * sizeof(bf16), kBytesA = kTileM / 64 * kBox, kBytesB = kTileN / 64 * kBox;  // [B]
+constexpr int kBox = 64 * 64 * sizeof(bf16), kBytesA = kTileM / 64 * kBox,
+              kBytesB = kTileN / 64 * kBox;  // [B]
 constexpr int kOutBox = 16 * 64 * sizeof(bf16);
 constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 4 * kConsumers * kOutBoxes * kOutBox + 1024;
 
@@ -46,7 +49,8 @@ __device__ uint32_t pack(float x, float y) {
   return reinterpret_cast<const uint32_t&>(both);
 }
 __device__ uint32_t word_at(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
-/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11 bits.
+/// Cosine and sine of each position and pair. The angle is a double: a float of 4096 radians has lost 11
+/// bits.
 __global__ void make_table(float2* table, float theta) {
   const double angle = blockIdx.x * exp2(threadIdx.x * (-2.0 / kDim) * log2(static_cast<double>(theta)));
   const double turns = angle / (2 * M_PI);
@@ -55,10 +59,12 @@ __global__ void make_table(float2* table, float theta) {
   table[blockIdx.x * (kDim / 2) + threadIdx.x] = to;
 }
 
-/// x times the gain, and the sum of each row's squares: the product that follows multiplies with the row's scale.
+/// x times the gain, and the sum of each row's squares: the product that follows multiplies with the row's
+/// scale.
 constexpr int kSmallThreads = 256;
 __global__ void __launch_bounds__(kSmallThreads)
-    prepare(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float* __restrict__ squares, int hidden) {
+    prepare(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to,
+            float* __restrict__ squares, int hidden) {
   __shared__ float partial[kSmallThreads / 32];
   x += static_cast<int64_t>(blockIdx.x) * hidden, to += static_cast<int64_t>(blockIdx.x) * hidden;
   float sum = 0;
@@ -239,7 +245,7 @@ __device__ void meet_cluster() {
 /// What happens to the sums of a tile.
 enum class End { kHeads, kResidualAndNorm, kGated, kResidual };
 struct Operands {
-  const float2* table;   // kHeads: of the rotation
+  const float2* table;  // kHeads: of the rotation
   int hq, hk;
   const float* squares;  // kHeads, kGated: [parts, m], sums of squares of the rows of a
   int parts, norm;       // elements of a row
@@ -248,12 +254,13 @@ struct Operands {
   float* squares_to;     // kResidualAndNorm: [columns of tiles, m]
 };
 
-/// epilogue(a w^T): a [m, k], w [n, k]. Two blocks of a cluster are above each other and share the tile of w. Its two
-/// halves are 128 rows each, neighbours or (kGated) gates and ups.
+/// epilogue(a w^T): a [m, k], w [n, k]. Two blocks of a cluster are above each other and share the tile of w.
+/// Its two halves are 128 rows each, neighbours or (kGated) gates and ups.
 template <End kEnd>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
-    product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_to,
-            const __grid_constant__ CUtensorMap map_k, const __grid_constant__ CUtensorMap map_v, const Operands given, int m, int k, int n) {
+    product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_w,
+            const __grid_constant__ CUtensorMap map_to, const __grid_constant__ CUtensorMap map_k,
+            const __grid_constant__ CUtensorMap map_v, const Operands given, int m, int k, int n) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages];
   constexpr int kColumns = kEnd == End::kGated ? kTileN / 2 : kTileN;  // of the result
@@ -281,7 +288,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
       for (int tile = blockIdx.x / kCluster; tile < rows * columns; tile += gridDim.x / kCluster) {
         int row, column;
         place_of(tile, rows, columns, row, column);
-        const int row_of_w = kEnd == End::kGated ? rank * n + column * kColumns : column * kColumns + rank * kTileN / 2;
+        const int row_of_w =
+            kEnd == End::kGated ? rank * n + column * kColumns : column * kColumns + rank * kTileN / 2;
         for (int depth = 0; depth < k; depth += kDepth, advance()) {
           wait(empty + stage, phase ^ 1);  // the first time around, the phase "before" the first one is over
           arrive_and_expect(full + stage, kBytesA + kBytesB);
@@ -304,25 +312,31 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
         begin_multiplying();
 #pragma unroll
         for (int i = 0; i < kDepth / 16; ++i)  // 16 of k are 32 bytes of the rows of both
-          multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024), matrix(w_tile(stage) + i * 32, 0, 1024), depth + i > 0);
+          multiply(d, matrix(a_tile(stage) + consumer * kBox + i * 32, 0, 1024),
+                   matrix(w_tile(stage) + i * 32, 0, 1024), depth + i > 0);
         commit();
         wait_for_products<1>();  // those of the step before
-        if (depth > 0 && me < kCluster) arrive_at(empty + before, me);  // for four warps: their products are one
+        if (depth > 0 && me < kCluster)
+          arrive_at(empty + before, me);  // for four warps: their products are one
         before = stage;
       }
       wait_for_products<0>();
       if (me < kCluster) arrive_at(empty + before, me);
 
-      const int first = (row * kCluster + rank) * kTileM + warp * 16, mine = first + lane / 4;  // and the row 8 below
+      const int first = (row * kCluster + rank) * kTileM + warp * 16,
+                mine = first + lane / 4;  // and the row 8 below
       /// 64 columns to their place: result(at) is what at and at + 1 become, as a word.
       const auto send = [&](const CUtensorMap* map, int to, auto result) {
         const uint32_t box = boxes + box_at * kOutBox, place = place_in(box);
         box_at ^= 1;
-        if (lane == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1) : "memory");  // its last results have left
+        if (lane == 0)
+          asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kOutBoxes - 1)
+                       : "memory");  // its last results have left
         __syncwarp();
 #pragma unroll
         for (int piece = 0; piece < 8; piece += 2)
-          write(place, piece, result(piece * 4), result(piece * 4 + 2), result(piece * 4 + 4), result(piece * 4 + 6));
+          write(place, piece, result(piece * 4), result(piece * 4 + 2), result(piece * 4 + 4),
+                result(piece * 4 + 6));
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
         __syncwarp();
         if (lane == 0) store(map, box, to, first);
@@ -332,7 +346,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float sum = 0;
-          for (int part = 0; part < given.parts && mine + half * 8 < m; ++part) sum += given.squares[static_cast<int64_t>(part) * m + mine + half * 8];
+          for (int part = 0; part < given.parts && mine + half * 8 < m; ++part)
+            sum += given.squares[static_cast<int64_t>(part) * m + mine + half * 8];
           scale[half] = rsqrtf(sum / static_cast<float>(given.norm) + given.eps);
         }
       }
@@ -348,17 +363,25 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 #pragma unroll
               for (int half = 0; half < 2; ++half) {
                 const int token = mine + half * 8 < m ? mine + half * 8 : 0, at = j * 4 + half * 2;
-                const float4 turn = *reinterpret_cast<const float4*>(given.table + static_cast<int64_t>(token) * (kDim / 2) + j * 8 + lane % 4 * 2);
+                const float4 turn = *reinterpret_cast<const float4*>(
+                    given.table + static_cast<int64_t>(token) * (kDim / 2) + j * 8 + lane % 4 * 2);
                 const float a0 = own[at], a1 = own[at + 1], b0 = own[at + 32], b1 = own[at + 33];
                 own[at] = a0 * turn.x - b0 * turn.y, own[at + 1] = a1 * turn.z - b1 * turn.w;
                 own[at + 32] = b0 * turn.x + a0 * turn.y, own[at + 33] = b1 * turn.z + a1 * turn.w;
               }
           }
-          const CUtensorMap* const map = head < given.hq ? &map_to : head < given.hq + given.hk ? &map_k : &map_v;
-          const int to = (head < given.hq ? head : head < given.hq + given.hk ? head - given.hq : head - given.hq - given.hk) * kDim;
+          const CUtensorMap* const map = head < given.hq              ? &map_to
+                                         : head < given.hq + given.hk ? &map_k
+                                                                      : &map_v;
+          const int to = (head < given.hq              ? head
+                          : head < given.hq + given.hk ? head - given.hq
+                                                       : head - given.hq - given.hk) *
+                         kDim;
 #pragma unroll
           for (int j = 0; j < 2; ++j)
-            send(map, to + j * 64, [&](int at) { return pack(own[j * 32 + at] * scale[at / 2 % 2], own[j * 32 + at + 1] * scale[at / 2 % 2]); });
+            send(map, to + j * 64, [&](int at) {
+              return pack(own[j * 32 + at] * scale[at / 2 % 2], own[j * 32 + at + 1] * scale[at / 2 % 2]);
+            });
         }
       } else if constexpr (kEnd == End::kGated) {
 #pragma unroll
@@ -380,12 +403,14 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
             const int64_t from = static_cast<int64_t>(token) * n + at_column + i / 2 * 8 + lane % 4 * 2;
             const uint32_t added = token < m ? *reinterpret_cast<const uint32_t*>(given.x + from) : 0;
             result[i] = pack(d[j * 32 + i * 2] + low(added), d[j * 32 + i * 2 + 1] + high(added));
-            if (kEnd == End::kResidualAndNorm) square[i % 2] += low(result[i]) * low(result[i]) + high(result[i]) * high(result[i]);
+            if (kEnd == End::kResidualAndNorm)
+              square[i % 2] += low(result[i]) * low(result[i]) + high(result[i]) * high(result[i]);
           }
           send(&map_to, at_column, [&](int at) { return result[at / 2]; });
           if constexpr (kEnd == End::kResidualAndNorm)
             send(&map_k, at_column, [&](int at) {
-              const uint32_t gain = *reinterpret_cast<const uint32_t*>(given.gain + at_column + at / 4 * 8 + lane % 4 * 2);
+              const uint32_t gain =
+                  *reinterpret_cast<const uint32_t*>(given.gain + at_column + at / 4 * 8 + lane % 4 * 2);
               return pack(low(result[at / 2]) * low(gain), high(result[at / 2]) * high(gain));
             });
         }
@@ -394,7 +419,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
           for (int half = 0; half < 2; ++half) {
             square[half] += __shfl_xor_sync(0xffffffffu, square[half], 1);
             square[half] += __shfl_xor_sync(0xffffffffu, square[half], 2);
-            if (lane % 4 == 0 && mine + half * 8 < m) given.squares_to[static_cast<int64_t>(column) * m + mine + half * 8] = square[half];
+            if (lane % 4 == 0 && mine + half * 8 < m)
+              given.squares_to[static_cast<int64_t>(column) * m + mine + half * 8] = square[half];
           }
       }
     }
@@ -412,7 +438,8 @@ struct P {
   static constexpr int kKeyPanel = kKeys * 128;  // [B]
   static constexpr int kBytesQ = kConsumers * kPanels * kBox, kBytesK = kPanels * kKeyPanel;
   static constexpr int kTiles = kStagesQ * kBytesQ + kStages * 2 * kBytesK;
-  static constexpr int kShared = kTiles + kBytesQ + 1024 <= 227 * 1024 ? kTiles + kBytesQ + 1024 : kTiles + 1024;
+  static constexpr int kShared =
+      kTiles + kBytesQ + 1024 <= 227 * 1024 ? kTiles + kBytesQ + 1024 : kTiles + 1024;
   // Results have a place of their own, so that the next queries can arrive before they have left.
   static constexpr bool kOwnResults = kShared > kTiles + 1024;
   // Who says that queries have been used: the warps, or with results in their place who stored these.
@@ -505,8 +532,8 @@ __device__ void to_weights(uint32_t (&p)[kScores / 2], const float (&s)[kScores]
 
 __global__ void __launch_bounds__(P::kThreads, 1)
     attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
-              const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_o, int heads, int group_size,
-              int n, float factor, int* next) {
+              const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_o, int heads,
+              int group_size, int n, float factor, int* next) {
   extern __shared__ uint8_t shared[];
   __shared__ int current[P::kStagesQ];  // the tiles of queries that full_q announces
   __shared__ uint64_t full_q[P::kStagesQ], empty_q[P::kStagesQ], full_k[P::kStages], empty_k[P::kStages],
@@ -548,7 +575,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
         wait(empty_k + stage, phase ^ 1);
         arrive_and_expect(full_k + stage, P::kBytesK);
         for (int p = 0; p < P::kPanels; ++p)
-          load(k_tile(stage) + p * P::kKeyPanel, &map_k, p * 64, j * P::kKeys, head / group_size, full_k + stage);
+          load(k_tile(stage) + p * P::kKeyPanel, &map_k, p * 64, j * P::kKeys, head / group_size,
+               full_k + stage);
         if (j == last) {
           wait(empty_q + stage_q, phase_q ^ 1);
           current[stage_q] = tile;
@@ -562,7 +590,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
         wait(empty_v + stage, phase ^ 1);
         arrive_and_expect(full_v + stage, P::kBytesK);
         for (int p = 0; p < P::kPanels; ++p)
-          load(v_tile(stage) + p * P::kKeyPanel, &map_v, p * 64, j * P::kKeys, head / group_size, full_v + stage);
+          load(v_tile(stage) + p * P::kKeyPanel, &map_v, p * 64, j * P::kKeys, head / group_size,
+               full_v + stage);
         if (++stage == P::kStages) stage = 0, phase ^= 1;
       }
       tile = gridDim.x + drawn;
@@ -637,8 +666,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
 #pragma unroll
       for (int c = 0; c < kDim / 8; ++c) {  // a lane's pair of each eight columns
         const int at = row + half * 8;
-        *reinterpret_cast<uint32_t*>(results + c / 8 * kBox + at * 128 + (c % 8 ^ at % 8) * 16 +
-                                     me % 4 * 4) =
+        *reinterpret_cast<uint32_t*>(results + c / 8 * kBox + at * 128 + (c % 8 ^ at % 8) * 16 + me % 4 * 4) =
             pack(o[c * 4 + half * 2] * scale, o[c * 4 + half * 2 + 1] * scale);
       }
     }
@@ -721,21 +749,23 @@ decltype(&cuTensorMapEncodeTiled) encoder() {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-    if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+    if (found != cudaDriverEntryPointSuccess)
+      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   }();
   return encode;
 }
-/// A matrix, or the heads of each row, as TMA sees them: boxes of 64 columns, which make 128 bytes, and so many rows.
+/// A matrix, or the heads of each row, as TMA sees them: boxes of 64 columns, which make 128 bytes, and so
+/// many rows.
 CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_rows, int64_t heads = 0) {
   const cuuint64_t wide = static_cast<cuuint64_t>(heads > 0 ? kDim : columns);
   const cuuint64_t size[] = {wide, static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(heads)};
   const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * sizeof(bf16), kDim * sizeof(bf16)};
   const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows), 1}, step[] = {1, 1, 1};
   CUtensorMap map;
-  if (encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, heads > 0 ? 3 : 2, const_cast<bf16*>(matrix), size, pitch, box, step,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+  if (encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, heads > 0 ? 3 : 2, const_cast<bf16*>(matrix), size,
+                pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
     throw std::runtime_error("cuTensorMapEncodeTiled refuses the matrix");
   return map;
 }
@@ -748,23 +778,26 @@ int multiprocessors() {
 
 /// n: columns of the result; w has 2 n rows where it is gated.
 template <End kEnd>
-void multiply(const bf16* a, const bf16* w, const CUtensorMap& to, const CUtensorMap& second, const CUtensorMap& third, const Operands& given,
-              int64_t m, int64_t k, int64_t n, cudaStream_t stream) {
+void multiply(const bf16* a, const bf16* w, const CUtensorMap& to, const CUtensorMap& second,
+              const CUtensorMap& third, const Operands& given, int64_t m, int64_t k, int64_t n,
+              cudaStream_t stream) {
   const int64_t wide = kEnd == End::kGated ? kTileN / 2 : kTileN;
   const int64_t tiles = (m + kCluster * kTileM - 1) / (kCluster * kTileM) * ((n + wide - 1) / wide);
   const int64_t fit = multiprocessors() / kCluster, blocks = (tiles < fit ? tiles : fit) * kCluster;
   cudaFuncSetAttribute(product<kEnd>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   product<kEnd><<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(
-      map_of(a, m, k, kTileM), map_of(w, kEnd == End::kGated ? 2 * n : n, k, kTileN / 2), to, second, third, given, static_cast<int>(m),
-      static_cast<int>(k), static_cast<int>(n));
+      map_of(a, m, k, kTileM), map_of(w, kEnd == End::kGated ? 2 * n : n, k, kTileN / 2), to, second, third,
+      given, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
 }
-void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk, int* next, cudaStream_t stream) {
+void attend(const bf16* q, const bf16* k, const bf16* v, bf16* o, int64_t t, int64_t hq, int64_t hk,
+            int* next, cudaStream_t stream) {
   const int64_t tiles = hq * ((t + P::kQueries - 1) / P::kQueries), fit = multiprocessors();
   cudaMemsetAsync(next, 0, sizeof(int), stream);
   cudaFuncSetAttribute(attention, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kShared);
   attention<<<static_cast<unsigned>(tiles < fit ? tiles : fit), P::kThreads, P::kShared, stream>>>(
-      map_of(q, t, hq * kDim, 64, hq), map_of(k, t, hk * kDim, P::kKeys, hk), map_of(v, t, hk * kDim, P::kKeys, hk),
-      map_of(o, t, hq * kDim, 64, hq), static_cast<int>(hq), static_cast<int>(hq / hk), static_cast<int>(t),
+      map_of(q, t, hq * kDim, 64, hq), map_of(k, t, hk * kDim, P::kKeys, hk),
+      map_of(v, t, hk * kDim, P::kKeys, hk), map_of(o, t, hq * kDim, 64, hq), static_cast<int>(hq),
+      static_cast<int>(hq / hk), static_cast<int>(t),
       static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kDim))), next);
 }
 
@@ -781,33 +814,40 @@ struct Workspace {
       to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(static_cast<uint8_t*>(workspace) + bytes);
       bytes += (static_cast<size_t>(count) * sizeof(*to) + 255) / 256 * 256;
     };
-    piece(table, t * (kDim / 2)), piece(a, t * hidden), piece(q, t * hidden), piece(o, t * hidden), piece(r, t * hidden), piece(h, t * f);
+    piece(table, t * (kDim / 2)), piece(a, t * hidden), piece(q, t * hidden), piece(o, t * hidden),
+        piece(r, t * hidden), piece(h, t * f);
     piece(squares_1, t), piece(squares_2, (hidden + kTileN - 1) / kTileN * t), piece(next, 1);
   }
 };
 
-extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t /*hk*/, int64_t f) { return Workspace(nullptr, t, hq * kDim, f).bytes; }
+extern "C" size_t workspace_bytes(int64_t t, int64_t hq, int64_t /*hk*/, int64_t f) {
+  return Workspace(nullptr, t, hq * kDim, f).bytes;
+}
 
 extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * hq]*/,
                        const bf16* w_qkv /*[128 * (hq + 2 * hk),128 * hq]*/,
                        const bf16* w_o /*[128 * hq,128 * hq]*/, const bf16* g_2 /*[128 * hq]*/,
                        const bf16* w_gu /*[2 * f,128 * hq]*/, const bf16* w_down /*[128 * hq,f]*/,
-                       bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, bf16* y /*[t,128 * hq]*/, float eps,
+                       bf16* y /*[t,128 * hq]*/, bf16* k /*[t,hk,128]*/, bf16* v /*[t,hk,128]*/, float eps,
                        float theta, int64_t t, int64_t hq, int64_t hk, int64_t f, void* workspace,
                        cudaStream_t stream) {
   const int64_t hidden = hq * kDim;
   const Workspace w(workspace, t, hidden, f);
   make_table<<<static_cast<unsigned>(t), kDim / 2, 0, stream>>>(w.table, theta);
-  prepare<<<static_cast<unsigned>(t), kSmallThreads, 0, stream>>>(x, g_1, w.a, w.squares_1, static_cast<int>(hidden));
+  prepare<<<static_cast<unsigned>(t), kSmallThreads, 0, stream>>>(x, g_1, w.a, w.squares_1,
+                                                                  static_cast<int>(hidden));
   Operands given{};
-  given.table = w.table, given.hq = static_cast<int>(hq), given.hk = static_cast<int>(hk), given.norm = static_cast<int>(hidden), given.eps = eps;
+  given.table = w.table, given.hq = static_cast<int>(hq), given.hk = static_cast<int>(hk),
+  given.norm = static_cast<int>(hidden), given.eps = eps;
   given.squares = w.squares_1, given.parts = 1;
-  multiply<End::kHeads>(w.a, w_qkv, map_of(w.q, t, hidden, 16), map_of(k, t, hk * kDim, 16), map_of(v, t, hk * kDim, 16), given, t, hidden,
-                        hidden + 2 * hk * kDim, stream);
+  multiply<End::kHeads>(w.a, w_qkv, map_of(w.q, t, hidden, 16), map_of(k, t, hk * kDim, 16),
+                        map_of(v, t, hk * kDim, 16), given, t, hidden, hidden + 2 * hk * kDim, stream);
   attend(w.q, k, v, w.o, t, hq, hk, w.next, stream);
-  const CUtensorMap map_r = map_of(w.r, t, hidden, 16), map_y = map_of(y, t, hidden, 16), map_h = map_of(w.h, t, f, 16);
+  const CUtensorMap map_r = map_of(w.r, t, hidden, 16), map_y = map_of(y, t, hidden, 16),
+                    map_h = map_of(w.h, t, f, 16);
   given.x = x, given.gain = g_2, given.squares_to = w.squares_2;
-  multiply<End::kResidualAndNorm>(w.o, w_o, map_r, map_of(w.a, t, hidden, 16), map_r, given, t, hidden, hidden, stream);
+  multiply<End::kResidualAndNorm>(w.o, w_o, map_r, map_of(w.a, t, hidden, 16), map_r, given, t, hidden,
+                                  hidden, stream);
   given.squares = w.squares_2, given.parts = static_cast<int>((hidden + kTileN - 1) / kTileN);
   multiply<End::kGated>(w.a, w_gu, map_h, map_h, map_h, given, t, hidden, f, stream);
   given.x = w.r;
