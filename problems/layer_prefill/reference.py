@@ -36,6 +36,16 @@ def rotate(x, cos, sin):
     return torch.cat((left * cos - right * sin, right * cos + left * sin), dim=-1).to(x.dtype)
 
 
+def attention(q, k, v):
+    """Causal, [heads, tokens, d]. One kernel, where PyTorch has it (since 2.0); else the definition in fp32."""
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
+    wide = torch.promote_types(q.dtype, torch.float32)
+    scores = torch.matmul(q.to(wide), k.to(wide).transpose(1, 2)) / d ** 0.5
+    ahead = torch.ones(q.shape[1], q.shape[1], dtype=torch.bool, device=q.device).triu(1)
+    return torch.matmul(torch.softmax(scores.masked_fill(ahead, float("-inf")), dim=-1), v.to(wide)).to(q.dtype)
+
+
 class Model(nn.Module):
     """r = x + o(attention(rotate(qkv(norm_1(x))))); y = r + down(silu(gate(norm_2(r))) * up(norm_2(r)))."""
 
@@ -67,11 +77,11 @@ class Model(nn.Module):
         q, k, v = qkv.split((self.hq, self.hk, self.hk), dim=1)
         cos, sin = self.turns(x)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        heads = [part.transpose(0, 1)[None] for part in (q, k, v)]
+        queries, keys, values = (part.transpose(0, 1) for part in (q, k, v))
         # The heads of q that share a head of k and v.
-        keys, values = (part.repeat_interleave(self.hq // self.hk, dim=1) for part in heads[1:])
-        o = F.scaled_dot_product_attention(heads[0], keys, values, is_causal=True)
-        r = x + self.o(o[0].transpose(0, 1).reshape(tokens, hidden))
+        keys, values = (part.repeat_interleave(self.hq // self.hk, dim=0) for part in (keys, values))
+        o = attention(queries, keys, values)
+        r = x + self.o(o.transpose(0, 1).reshape(tokens, hidden))
         gate, up = self.gate_up(rms_norm(r, self.gain_2, self.eps)).chunk(2, dim=-1)
         return r + self.down(F.silu(gate) * up), k, v.contiguous()
 
