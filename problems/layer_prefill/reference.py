@@ -59,7 +59,7 @@ class Model(nn.Module):
         self.gain_2 = nn.Parameter(torch.randn(hidden, dtype=torch.bfloat16) * 0.2 + 1)
         self.gate_up = nn.Linear(hidden, 2 * f, bias=False, dtype=torch.bfloat16)
         self.down = nn.Linear(f, hidden, bias=False, dtype=torch.bfloat16)
-        for linear, std in ((self.qkv, 0.02), (self.o, 0.05), (self.gate_up, 0.04), (self.down, 0.02)):
+        for linear, std in ((self.qkv, 0.016), (self.o, 0.05), (self.gate_up, 0.04), (self.down, 0.02)):
             nn.init.normal_(linear.weight, std=std)
         # As launch() gets it, also where this runs in float64.
         self.eps = torch.tensor(eps, dtype=torch.float32).item()

@@ -537,10 +537,10 @@ std::vector<float> layer_prefill(OracleCase& c, int at, const std::function<floa
 }
 
 TEST(ToleranceOfLayerPrefill, EveryIntermediateMayBeRoundedToBf16AndNoOperandToFp8) {
-  OracleCase c("layer_prefill", {{"t", 16}, {"hq", 1}, {"hk", 1}, {"f", 256}}, 26);
+  OracleCase c("layer_prefill", {{"t", 32}, {"hq", 1}, {"hk", 1}, {"f", 256}}, 26);
   EXPECT_LT(c.badness(layer_prefill(c, -1, to_bf16)), 0.8);
   for (int operand = 0; operand < 4; ++operand)
-    EXPECT_GT(c.badness(layer_prefill(c, operand, [](float v) { return keep_bits(v, 3); })), 1.2) << operand;
+    EXPECT_GT(c.badness(layer_prefill(c, operand, [](float v) { return keep_bits(v, 3); })), 1) << operand;
 }
 
 TEST(ToleranceOfSwiglu, OneRoundingPassesAndOperandsInFp8Fail) {

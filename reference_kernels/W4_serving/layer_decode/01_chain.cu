@@ -159,15 +159,20 @@ __global__ void __launch_bounds__(kThreads, 2) product(const bf16* __restrict__ 
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, column0 = blockIdx.y * kColumns, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // A thread copies a 16-byte piece of every 16th row.
+  const int own_row = threadIdx.x / 8, piece = threadIdx.x % 8;
+  const int64_t stride = int64_t{kThreads / 8} * k;
+  const bf16 *const own_a = a + static_cast<int64_t>(row0 + own_row) * k + piece * 8,
+                    *const own_w = w + static_cast<int64_t>(column0 + own_row) * k + piece * 8;
   const auto fetch = [&](int step) {
-    uint8_t* const to = shared + step % kStages * 2 * kTileBytes;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < (kRows + kColumns) * 8; i += kThreads) {
-      const int row = i / 8 % kRows, column = step * kDepth + i % 8 * 8;
-      const bool of_a = i < kRows * 8, exists = column < k && (of_a ? row0 + row < m : column0 + row < n);
-      const bf16* const from =
-          of_a ? a + static_cast<int64_t>(row0 + row) * k : w + static_cast<int64_t>(column0 + row) * k;
-      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? from + column : a, exists);
+    uint8_t* const to = shared + step % kStages * 2 * kTileBytes + place(own_row, piece);
+    const bool in_k = step * kDepth + piece * 8 < k;
+#pragma unroll
+    for (int i = 0; i < kRows * 8 / kThreads; ++i) {
+      const int row = own_row + i * kThreads / 8;
+      const bool in_a = in_k && row0 + row < m, in_w = in_k && column0 + row < n;
+      copy(to + i * kThreads * 16, in_a ? own_a + i * stride + step * kDepth : a, in_a);
+      copy(to + kTileBytes + i * kThreads * 16, in_w ? own_w + i * stride + step * kDepth : a, in_w);
     }
   };
   float d[2][16][4] = {};

@@ -90,7 +90,9 @@ constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kT
 /// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
 __device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
 __device__ uint32_t scaled(uint32_t x, uint32_t gain) {
-  return pack(low(x) * low(gain), high(x) * high(gain));
+  const __nv_bfloat162 product =
+      __hmul2(reinterpret_cast<const __nv_bfloat162&>(x), reinterpret_cast<const __nv_bfloat162&>(gain));
+  return reinterpret_cast<const uint32_t&>(product);
 }
 __device__ float squares(uint32_t x) { return low(x) * low(x) + high(x) * high(x); }
 __device__ uint32_t& word_of(bf16* to) { return *reinterpret_cast<uint32_t*>(to); }
@@ -102,7 +104,9 @@ struct Heads {
   bf16 *q, *k, *v;
   int hq, hk;
 
-  __device__ int row_of_w(int tile, int row) const { return tile * kColumns + row; }
+  /// Where a half of the tile begins in w, and how many of its rows exist.
+  __device__ int64_t row_of_w(int tile, int half) const { return tile * kColumns + half * (kColumns / 2); }
+  __device__ int rows_of_half(int) const { return kColumns / 2; }
   /// Columns c, c + 1 of the tile's first half and of its second half.
   __device__ void store(int token, int head, int c, float a0, float a1, float b0, float b1) const {
     bf16* const to = c + (head < hq        ? q + (static_cast<int64_t>(token) * hq + head) * kDim
@@ -126,7 +130,8 @@ struct Residual {
   bf16* to;
   int n;
 
-  __device__ int row_of_w(int tile, int row) const { return tile * kColumns + row; }
+  __device__ int64_t row_of_w(int tile, int half) const { return tile * kColumns + half * (kColumns / 2); }
+  __device__ int rows_of_half(int) const { return kColumns / 2; }
   __device__ void store(int token, int tile, int c, float a0, float a1, float b0, float b1) const {
     const int64_t at = static_cast<int64_t>(token) * n + tile * kColumns + c;
     const uint32_t a = word_at(x + at), b = word_at(x + at + kColumns / 2);
@@ -140,10 +145,10 @@ struct Gated {
   bf16* to;
   int f;
 
-  __device__ int row_of_w(int tile, int row) const {
-    const int column = tile * (kColumns / 2) + row % (kColumns / 2);
-    return column >= f ? 2 * f : row < kColumns / 2 ? column : f + column;  // 2 f: there is no such row
+  __device__ int64_t row_of_w(int tile, int half) const {
+    return tile * (kColumns / 2) + static_cast<int64_t>(half) * f;
   }
+  __device__ int rows_of_half(int tile) const { return f - tile * (kColumns / 2); }
   __device__ void store(int token, int tile, int c, float gate0, float gate1, float up0, float up1) const {
     const int column = tile * (kColumns / 2) + c;
     if (column < f)
@@ -157,20 +162,26 @@ struct Gated {
 template <class Epilogue>
 __global__ void __launch_bounds__(kThreads, 2)
     product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w,
-            Epilogue epilogue, float eps, int m, int k, int n) {
+            Epilogue epilogue, float eps, int m, int k) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, tile = blockIdx.y, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // A thread copies a 16-byte piece of every 16th row.
+  const int own_row = threadIdx.x / 8, piece = threadIdx.x % 8, exist = epilogue.rows_of_half(tile);
+  const int64_t stride = int64_t{kThreads / 8} * k;
+  const bf16* const own_a = a + static_cast<int64_t>(row0 + own_row) * k + piece * 8;
+  const bf16* const own_w[2] = {w + (epilogue.row_of_w(tile, 0) + own_row) * k + piece * 8,
+                                w + (epilogue.row_of_w(tile, 1) + own_row) * k + piece * 8};
   const auto fetch = [&](int step) {
-    uint8_t* const to = shared + step % kStages * 2 * kTileBytes;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < (kRows + kColumns) * 8; i += kThreads) {
-      const int row = i / 8 % kRows, column = step * kDepth + i % 8 * 8;
-      const bool of_a = i < kRows * 8;
-      const int64_t from = of_a ? row0 + row : epilogue.row_of_w(tile, row);
-      const bool exists = column < k && from < (of_a ? m : n);
-      copy(to + (of_a ? 0 : kTileBytes) + place(row, i % 8), exists ? (of_a ? a : w) + from * k + column : a,
-           exists);
+    uint8_t* const to = shared + step % kStages * 2 * kTileBytes + place(own_row, piece);
+    const bool in_k = step * kDepth + piece * 8 < k;
+#pragma unroll
+    for (int i = 0; i < kRows * 8 / kThreads; ++i) {
+      const int row = own_row + i * kThreads / 8;
+      const bool in_a = in_k && row0 + row < m, in_w = in_k && row % (kColumns / 2) < exist;
+      copy(to + i * kThreads * 16, in_a ? own_a + i * stride + step * kDepth : a, in_a);
+      copy(to + kTileBytes + i * kThreads * 16, in_w ? own_w[i / 4] + i % 4 * stride + step * kDepth : a,
+           in_w);
     }
   };
   float d[2][16][4] = {}, square[4] = {};
@@ -234,11 +245,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 /// `tiles`: of 128 rows of w.
 template <class Epilogue>
 void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m,
-              int64_t k, int64_t n, int64_t tiles, cudaStream_t stream) {
+              int64_t k, int64_t tiles, cudaStream_t stream) {
   cudaFuncSetAttribute(product<Epilogue>, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
   const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>(tiles));
-  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(
-      a, gain, w, epilogue, eps, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
+  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(a, gain, w, epilogue, eps,
+                                                                static_cast<int>(m), static_cast<int>(k));
 }
 
 // ---- attention: 64 queries of a head against tiles of 64 keys ---------------------------------------------
@@ -412,10 +423,10 @@ extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * 
   const Workspace w(workspace, t, hidden, f);
   make_table<<<static_cast<unsigned>(t), kDim / 2, 0, stream>>>(w.table, theta);
   multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, t,
-           hidden, heads * kDim, heads, stream);
+           hidden, heads, stream);
   attend(w.q, k, v, w.o, t, hq, hk, stream);
-  multiply(w.o, nullptr, w_o, Residual{x, w.r, static_cast<int>(hidden)}, eps, t, hidden, hidden, hq, stream);
-  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, t, hidden, 2 * f,
-           (2 * f + kColumns - 1) / kColumns, stream);
-  multiply(w.h, nullptr, w_down, Residual{w.r, y, static_cast<int>(hidden)}, eps, t, f, hidden, hq, stream);
+  multiply(w.o, nullptr, w_o, Residual{x, w.r, static_cast<int>(hidden)}, eps, t, hidden, hq, stream);
+  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, t, hidden, (2 * f + kColumns - 1) / kColumns,
+           stream);
+  multiply(w.h, nullptr, w_down, Residual{w.r, y, static_cast<int>(hidden)}, eps, t, f, hq, stream);
 }
