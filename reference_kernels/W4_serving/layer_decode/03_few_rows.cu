@@ -2,8 +2,9 @@
 //
 // Changed     weights are the operand with 16 rows, x the one with eight columns. A block has 32 or 64
 //             rows of w; its eight warps share k, load weights straight into registers, 16 bytes at a
-//             time and 64 KB a multiprocessor, and add up at the end. A block of attention has 512 tokens
-//             of a sequence; a small kernel merges such pieces.
+//             time and 64 KB a multiprocessor, and add up at the end. The norms are folded in: the gain
+//             is multiplied in and squares are added up on the way, the scale comes last. A block of
+//             attention has 512 tokens of a sequence; a small kernel merges such pieces.
 // Why         rung 2's tiles have 128 rows of which 16 exist, and 32 to 224 blocks for 132
 //             multiprocessors with two places each. The longest sequence keeps eight multiprocessors busy
 //             when all others are done.

@@ -1,21 +1,21 @@
-// Rung 2: six kernels. What stands between two products moves into the products.
+// Rung 2: eight kernels. What stands behind a product moves into the product.
 //
-// Changed     RMSNorm: a product multiplies its rows with the gain on their way into the tensor cores,
-//             adds up their squares, and multiplies by the rows' scale at the end. Rotation and the split
-//             into q, k and v: a tile is a head, and a thread has columns c and c + 64 of it. Residuals:
-//             added to the sums. SwiGLU: a tile has 64 gates and the 64 ups that belong to them.
-// Why         rung 1's small kernels multiply nothing and move 0.79 GB. Their operands were in the
-//             registers of the kernel in front.
-// Prediction  0.3 ms less than rung 1: 1.06x.
+// Changed     rotation and the split into q, k and v: a tile is a head, and a thread has columns c and c
+//             + 64 of it. Residuals: added to the sums. SwiGLU: a tile has 64 gates and the 64 ups that
+//             belong to them. The norms stay kernels: folded into the products (the gain multiplied in,
+//             squares added up on the way) they cost 0.8 ms of the inner loop, and save 0.04.
+// Why         rung 1's small kernels multiply nothing and move 0.79 GB. The operands of four of them were
+//             in the registers of the kernel in front.
+// Prediction  0.25 ms less than rung 1: 1.05x.
 //
 // Shapes      x, y [t, hidden], hidden = 128 hq; weights [outputs, inputs]; k, v [t, hk, 128]; bf16.
 // Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a
 //             head.
 // Resources   products: at most 255 registers, 96 KB of shared memory, two blocks a multiprocessor;
-//             attention 80 KB; workspace: 2 t (3 hidden + f) bytes and 512 t.
+//             attention 80 KB; workspace: 2 t (4 hidden + f) bytes and 512 t.
 // Cost        2 t hidden (2 hidden + 256 hk + 3 f) + 256 hq t (t + 1) FLOPs.
 // Divides     f % 8 == 0, hq % hk == 0 (the problem says so); t anything.
-// Source      row scales commute with a product: see rmsnorm_qkv; two halves of a tile: see gemm_swiglu.
+// Source      two halves of a tile: see gemm_swiglu.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -46,6 +46,33 @@ __global__ void make_table(float2* table, float theta) {
   float2 to;
   sincosf(static_cast<float>((turns - rint(turns)) * (2 * M_PI)), &to.y, &to.x);
   table[blockIdx.x * (kDim / 2) + threadIdx.x] = to;
+}
+
+// ---- RMSNorm --------------------------------------------------------------------------------------------
+constexpr int kSmallThreads = 256;
+
+/// RMSNorm: a block for a row; two elements a thread at a time.
+__global__ void __launch_bounds__(kSmallThreads)
+    normalise(const bf16* __restrict__ x, const bf16* __restrict__ gain, bf16* __restrict__ to, float eps,
+              int hidden) {
+  __shared__ float partial[kSmallThreads / 32];
+  x += static_cast<int64_t>(blockIdx.x) * hidden, to += static_cast<int64_t>(blockIdx.x) * hidden;
+  float sum = 0;
+  for (int i = 2 * threadIdx.x; i < hidden; i += 2 * kSmallThreads) {
+    const uint32_t pair = word_at(x + i);
+    sum += low(pair) * low(pair) + high(pair) * high(pair);
+  }
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
+  __syncthreads();
+  sum = 0;
+  for (int warp = 0; warp < kSmallThreads / 32; ++warp) sum += partial[warp];
+  const float scale = rsqrtf(sum / static_cast<float>(hidden) + eps);
+  for (int i = 2 * threadIdx.x; i < hidden; i += 2 * kSmallThreads) {
+    const uint32_t pair = word_at(x + i), factor = word_at(gain + i);
+    *reinterpret_cast<uint32_t*>(to + i) =
+        pack(low(pair) * scale * low(factor), high(pair) * scale * high(factor));
+  }
 }
 
 // ---- tensor cores -----------------------------------------------------------------------------------------
@@ -89,17 +116,10 @@ constexpr int kTileBytes = kRows * kDepth * 2, kProductShared = kStages * 2 * kT
 
 /// Rows of 128 bytes; 16-byte piece p of row r lies at p ^ (r % 8).
 __device__ int place(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
-__device__ uint32_t scaled(uint32_t x, uint32_t gain) {
-  const __nv_bfloat162 product =
-      __hmul2(reinterpret_cast<const __nv_bfloat162&>(x), reinterpret_cast<const __nv_bfloat162&>(gain));
-  return reinterpret_cast<const uint32_t&>(product);
-}
-__device__ float squares(uint32_t x) { return low(x) * low(x) + high(x) * high(x); }
 __device__ uint32_t& word_of(bf16* to) { return *reinterpret_cast<uint32_t*>(to); }
 
 /// q, k and v from a tile, which is one head.
 struct Heads {
-  static constexpr bool kNorm = true;
   const float2* table;
   bf16 *q, *k, *v;
   int hq, hk;
@@ -125,7 +145,6 @@ struct Heads {
 };
 /// The product plus what was there before.
 struct Residual {
-  static constexpr bool kNorm = false;
   const bf16* x;
   bf16* to;
   int n;
@@ -141,7 +160,6 @@ struct Residual {
 };
 /// A tile has 64 gates and the 64 ups that belong to them.
 struct Gated {
-  static constexpr bool kNorm = true;
   bf16* to;
   int f;
 
@@ -156,13 +174,10 @@ struct Gated {
   }
 };
 
-/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows. With a
-/// norm, rows of a are multiplied with its gain on their way into the tensor cores, and with their scale at
-/// the end.
+/// Four warps have 32 rows each and all 128 columns: a thread has columns c and c + 64 of its rows.
 template <class Epilogue>
 __global__ void __launch_bounds__(kThreads, 2)
-    product(const bf16* __restrict__ a, const bf16* __restrict__ gain, const bf16* __restrict__ w,
-            Epilogue epilogue, float eps, int m, int k) {
+    product(const bf16* __restrict__ a, const bf16* __restrict__ w, Epilogue epilogue, int m, int k) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int row0 = blockIdx.x * kRows, tile = blockIdx.y, steps = (k + kDepth - 1) / kDepth;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -184,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, 2)
            in_w);
     }
   };
-  float d[2][16][4] = {}, square[4] = {};
+  float d[2][16][4] = {};
   for (int step = 0; step < kStages - 1; ++step) {
     if (step < steps) fetch(step);
     commit();
@@ -201,16 +216,6 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
         matrices(rows[half], of_a + place(warp * 32 + half * 16 + lane % 16, i * 2 + lane / 16));
-      if constexpr (Epilogue::kNorm) {  // k is a multiple of 128
-        const bf16* const factor = gain + step * kDepth + i * 16 + lane % 4 * 2;
-        const uint32_t left = word_at(factor), right = word_at(factor + 8);
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-          square[r] += squares(rows[r / 2][r % 2]) + squares(rows[r / 2][r % 2 + 2]);
-          rows[r / 2][r % 2] = scaled(rows[r / 2][r % 2], left);
-          rows[r / 2][r % 2 + 2] = scaled(rows[r / 2][r % 2 + 2], right);
-        }
-      }
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
         uint32_t b[4];
@@ -225,31 +230,24 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {  // rows lane / 4, and 8, 16 and 24 below
-    float scale = 1;
-    if constexpr (Epilogue::kNorm) {
-      square[i] += __shfl_xor_sync(0xffffffffu, square[i], 1);
-      square[i] += __shfl_xor_sync(0xffffffffu, square[i], 2);
-      scale = rsqrtf(square[i] / static_cast<float>(k) + eps);
-    }
     const int row = row0 + warp * 32 + i * 8 + lane / 4;
     if (row >= m) continue;
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const float *const left = d[i / 2][j] + i % 2 * 2, *const right = d[i / 2][j + 8] + i % 2 * 2;
-      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0] * scale, left[1] * scale, right[0] * scale,
-                     right[1] * scale);
+      epilogue.store(row, tile, j * 8 + lane % 4 * 2, left[0], left[1], right[0], right[1]);
     }
   }
 }
 
 /// `tiles`: of 128 rows of w.
 template <class Epilogue>
-void multiply(const bf16* a, const bf16* gain, const bf16* w, const Epilogue& epilogue, float eps, int64_t m,
-              int64_t k, int64_t tiles, cudaStream_t stream) {
+void multiply(const bf16* a, const bf16* w, const Epilogue& epilogue, int64_t m, int64_t k, int64_t tiles,
+              cudaStream_t stream) {
   cudaFuncSetAttribute(product<Epilogue>, cudaFuncAttributeMaxDynamicSharedMemorySize, kProductShared);
   const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>(tiles));
-  product<Epilogue><<<grid, kThreads, kProductShared, stream>>>(a, gain, w, epilogue, eps,
-                                                                static_cast<int>(m), static_cast<int>(k));
+  product<Epilogue>
+      <<<grid, kThreads, kProductShared, stream>>>(a, w, epilogue, static_cast<int>(m), static_cast<int>(k));
 }
 
 // ---- attention: 64 queries of a head against tiles of 64 keys ---------------------------------------------
@@ -396,11 +394,12 @@ struct Pieces {
 struct Workspace {
   size_t bytes;
   float2* table;
-  bf16 *q, *o, *r, *h;
+  bf16 *a, *q, *o, *r, *h;
 
   Workspace(void* workspace, int64_t rows, int64_t hidden, int64_t f) {
     Pieces pieces{static_cast<uint8_t*>(workspace)};
     table = pieces.next<float2>(rows * (kDim / 2));
+    a = pieces.next<bf16>(rows * hidden);
     q = pieces.next<bf16>(rows * hidden), o = pieces.next<bf16>(rows * hidden),
     r = pieces.next<bf16>(rows * hidden);
     h = pieces.next<bf16>(rows * f);
@@ -422,11 +421,14 @@ extern "C" void launch(const bf16* x /*[t,128 * hq]*/, const bf16* g_1 /*[128 * 
   const int64_t hidden = hq * kDim, heads = hq + 2 * hk;
   const Workspace w(workspace, t, hidden, f);
   make_table<<<static_cast<unsigned>(t), kDim / 2, 0, stream>>>(w.table, theta);
-  multiply(x, g_1, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, eps, t,
-           hidden, heads, stream);
+  normalise<<<static_cast<unsigned>(t), kSmallThreads, 0, stream>>>(x, g_1, w.a, eps,
+                                                                    static_cast<int>(hidden));
+  multiply(w.a, w_qkv, Heads{w.table, w.q, k, v, static_cast<int>(hq), static_cast<int>(hk)}, t, hidden,
+           heads, stream);
   attend(w.q, k, v, w.o, t, hq, hk, stream);
-  multiply(w.o, nullptr, w_o, Residual{x, w.r, static_cast<int>(hidden)}, eps, t, hidden, hq, stream);
-  multiply(w.r, g_2, w_gu, Gated{w.h, static_cast<int>(f)}, eps, t, hidden, (2 * f + kColumns - 1) / kColumns,
-           stream);
-  multiply(w.h, nullptr, w_down, Residual{w.r, y, static_cast<int>(hidden)}, eps, t, f, hq, stream);
+  multiply(w.o, w_o, Residual{x, w.r, static_cast<int>(hidden)}, t, hidden, hq, stream);
+  normalise<<<static_cast<unsigned>(t), kSmallThreads, 0, stream>>>(w.r, g_2, w.a, eps,
+                                                                    static_cast<int>(hidden));
+  multiply(w.a, w_gu, Gated{w.h, static_cast<int>(f)}, t, hidden, (2 * f + kColumns - 1) / kColumns, stream);
+  multiply(w.h, w_down, Residual{w.r, y, static_cast<int>(hidden)}, t, f, hq, stream);
 }
