@@ -146,6 +146,25 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0], 256};
      }},
+    {"layer_decode",
+     {{3, 2, 1, 200, 37}, {19, 1, 1, 136, 1}, {9, 4, 2, 264, 700}},
+     [](const Dims& d) {
+       const int64_t hidden = 128 * d[1], cache = d[0] * d[4] * d[2] * 128, row = d[0] * d[2] * 128;
+       return Dims{d[0] * hidden, hidden, 128 * (d[1] + 2 * d[2]) * hidden, hidden * hidden, hidden, 2 * d[3] * hidden, hidden * d[3],
+                   cache, cache, d[0], d[0] * hidden, row, row};
+     },
+     [](const Dims& d) {  // lengths from a full cache down
+       std::vector<int32_t> lengths;
+       for (int64_t i = 0; i < d[0]; ++i) lengths.push_back(static_cast<int32_t>(d[4] - i % (d[4] + 1)));
+       return lengths;
+     }},
+    {"layer_prefill",
+     {{37, 2, 1, 200}, {1, 1, 1, 72}, {300, 4, 2, 264}},
+     [](const Dims& d) {
+       const int64_t hidden = 128 * d[1], row = d[0] * d[2] * 128;
+       return Dims{d[0] * hidden, hidden, 128 * (d[1] + 2 * d[2]) * hidden, hidden * hidden, hidden, 2 * d[3] * hidden, hidden * d[3],
+                   d[0] * hidden, row, row};
+     }},
     {"layernorm",
      {{2, 3, 5, 7}, {3, 8, 32, 32}},
      [](const Dims& d) {

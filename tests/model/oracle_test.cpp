@@ -531,6 +531,43 @@ TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
   EXPECT_NEAR(c.scale[0], std::sqrt(9.0 + 64) / rms, 1e-14);
 }
 
+/// Zero weights, but v = a, and o is added to the residual as it is. One head; `rows`: of y.
+void only_values(OracleCase& c) {
+  for (const char* name : {"w_qkv", "w_o", "w_gu", "w_down"}) std::fill(c.tensor(name).begin(), c.tensor(name).end(), 0.0f);
+  for (std::size_t i = 0; i < 128; ++i) c.tensor("w_qkv")[(256 + i) * 128 + i] = c.tensor("w_o")[i * 128 + i] = 1;
+}
+/// The first norm of a row of x.
+std::vector<double> first_norm(OracleCase& c, std::size_t row) {
+  std::vector<double> a;
+  double squares = 0;
+  for (std::size_t i = 0; i < 128; ++i) squares += std::pow(c.tensor("x")[row * 128 + i], 2);
+  for (std::size_t i = 0; i < 128; ++i)
+    a.push_back(c.tensor("x")[row * 128 + i] / std::sqrt(squares / 128 + static_cast<double>(1e-5f)) * c.tensor("g_1")[i]);
+  return a;
+}
+
+TEST(LayerPrefillOracle, ATokenSeesItselfAndThoseInFront) {
+  OracleCase c("layer_prefill", {{"t", 2}, {"hq", 1}, {"hk", 1}, {"f", 8}}, 1);
+  only_values(c);
+  c.judge();
+  const auto first = first_norm(c, 0), second = first_norm(c, 1);
+  for (std::size_t i = 0; i < 128; ++i) {
+    EXPECT_NEAR(c.expected[i], c.tensor("x")[i] + first[i], 1e-12);
+    EXPECT_NEAR(c.expected[128 + i], c.tensor("x")[128 + i] + (first[i] + second[i]) / 2, 1e-12);
+  }
+}
+
+TEST(LayerDecodeOracle, TheNewTokenComesBehindTheUsedPartOfTheCache) {
+  OracleCase c("layer_decode", {{"b", 1}, {"hq", 1}, {"hk", 1}, {"f", 8}, {"n", 2}}, 1);
+  ASSERT_EQ(c.tensor("lengths")[0], 1);
+  only_values(c);
+  std::fill(c.tensor("v_cache").begin() + 128, c.tensor("v_cache").end(), 1e6f);
+  c.judge();
+  const auto own = first_norm(c, 0);
+  for (std::size_t i = 0; i < 128; ++i)
+    EXPECT_NEAR(c.expected[i], c.tensor("x")[i] + (own[i] + c.tensor("v_cache")[i]) / 2, 1e-12);
+}
+
 TEST(SwigluOracle, TheGatesComeFirst) {
   OracleCase c("swiglu", {{"rows", 2}, {"cols", 2}}, 1);
   c.tensor("x") = {0, 1, 5, 3, -100, 100, 2, 2};

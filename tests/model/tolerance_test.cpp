@@ -464,6 +464,85 @@ TEST(ToleranceOfRmsnormQkv, TheFoldedRowMayBeRoundedToBf16NotToFp8) {
   EXPECT_GT(c.badness(rmsnorm_qkv(c, [](float v) { return keep_bits(v, 3); })), 3);
 }
 
+/// to[r][j] = a[r] . w[j] in float, rounded to bf16.
+std::vector<float> linear(const std::vector<float>& a, const std::vector<float>& w, std::int64_t k) {
+  const auto rows = static_cast<std::int64_t>(a.size()) / k, columns = static_cast<std::int64_t>(w.size()) / k;
+  std::vector<float> to;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      float sum = 0;
+      for (std::int64_t i = 0; i < k; ++i) sum += a[r * k + i] * w[j * k + i];
+      to.push_back(to_bf16(sum));
+    }
+  return to;
+}
+/// A layer of one head as PyTorch's bf16 modules run it: every intermediate is rounded. `round`: what happens to the operand
+/// of the product number `at`.
+std::vector<float> layer_prefill(OracleCase& c, int at, const std::function<float(float)>& round) {
+  const std::int64_t d = 128, t = c.size("t"), f = c.size("f");
+  const auto norm = [&](std::vector<float> rows, const std::vector<float>& gain) {
+    for (std::int64_t r = 0; r < t; ++r) {
+      float squares = 0;
+      for (std::int64_t i = 0; i < d; ++i) squares += rows[r * d + i] * rows[r * d + i];
+      const float scale = 1 / std::sqrt(squares / static_cast<float>(d) + c.tensor("eps")[0]);
+      for (std::int64_t i = 0; i < d; ++i) rows[r * d + i] = to_bf16(rows[r * d + i] * scale * gain[i]);
+    }
+    return rows;
+  };
+  const auto product = [&, number = 0](std::vector<float> a, const char* w, std::int64_t k) mutable {
+    if (number++ == at) std::transform(a.begin(), a.end(), a.begin(), round);
+    return linear(a, c.tensor(w), k);
+  };
+  auto qkv = product(norm(c.tensor("x"), c.tensor("g_1")), "w_qkv", d);
+  for (std::int64_t r = 0; r < t; ++r)
+    for (std::int64_t i = 0; i < d; ++i) {
+      if (i % d >= d / 2) continue;
+      for (const std::int64_t head : {0, 1}) {
+        const double angle = static_cast<double>(r) * std::pow(500000.0, -2.0 * static_cast<double>(i) / d);
+        const float c0 = static_cast<float>(std::cos(angle)), s0 = static_cast<float>(std::sin(angle));
+        float &left = qkv[r * 3 * d + head * d + i], &right = qkv[r * 3 * d + head * d + i + d / 2];
+        const float a = left, b = right;
+        left = to_bf16(a * c0 - b * s0), right = to_bf16(b * c0 + a * s0);
+      }
+    }
+  std::vector<float> o, r = c.tensor("x");
+  for (std::int64_t i = 0; i < t; ++i) {
+    std::vector<float> weight;
+    float total = 0;
+    for (std::int64_t j = 0; j <= i; ++j) {
+      float score = 0;
+      for (std::int64_t x = 0; x < d; ++x) score += qkv[i * 3 * d + x] * qkv[j * 3 * d + d + x];
+      weight.push_back(std::exp(score / std::sqrt(static_cast<float>(d))));
+      total += weight.back();
+    }
+    for (std::int64_t x = 0; x < d; ++x) {
+      float sum = 0;
+      for (std::int64_t j = 0; j <= i; ++j) sum += to_bf16(weight[j]) * qkv[j * 3 * d + 2 * d + x];
+      o.push_back(to_bf16(sum / total));
+    }
+  }
+  const auto add = [&](const std::vector<float>& more) {
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = to_bf16(r[i] + more[i]);
+  };
+  add(product(o, "w_o", d));
+  const auto gu = product(norm(r, c.tensor("g_2")), "w_gu", d);
+  std::vector<float> h;
+  for (std::int64_t i = 0; i < t; ++i)
+    for (std::int64_t j = 0; j < f; ++j) {
+      const float gate = gu[i * 2 * f + j];
+      h.push_back(to_bf16(to_bf16(gate / (1 + std::exp(-gate))) * gu[i * 2 * f + f + j]));
+    }
+  add(product(h, "w_down", f));
+  return r;
+}
+
+TEST(ToleranceOfLayerPrefill, EveryIntermediateMayBeRoundedToBf16AndNoOperandToFp8) {
+  OracleCase c("layer_prefill", {{"t", 32}, {"hq", 1}, {"hk", 1}, {"f", 256}}, 26);
+  EXPECT_LT(c.badness(layer_prefill(c, -1, to_bf16)), 0.8);
+  for (int operand = 0; operand < 4; ++operand)
+    EXPECT_GT(c.badness(layer_prefill(c, operand, [](float v) { return keep_bits(v, 3); })), 1) << operand;
+}
+
 TEST(ToleranceOfSwiglu, OneRoundingPassesAndOperandsInFp8Fail) {
   OracleCase c("swiglu", {{"rows", 16}, {"cols", 2048}}, 25);
   const auto badness = [&] {
