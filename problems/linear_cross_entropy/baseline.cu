@@ -1,7 +1,7 @@
-// Native baseline: logits by cuBLASLt, bf16 with sums in fp32, in the workspace; then one block a row in two passes.
+// Native baseline: logits by cuBLASLt, bf16 with sums in fp32, in the workspace; then a block a row, two passes.
 //
-// The algorithm of the product is the first that the library's heuristic names. Where it names none, and on the
-// emulated backend, a plain tiled kernel stands in; emulated times never count.
+// The algorithm of the product is the first that the library's heuristic names. Where it names none, and on
+// the emulated backend, a plain tiled kernel stands in; emulated times never count.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// lse[i] = log(sum_j exp(z_j)) and loss[i] = lse[i] - z_target[i] of logits z_j = sum_p x[i, p] w[j, p], in float64.
-// The loss of a row is 0 if its target is not a class.
+// lse[i] = log(sum_j exp(z_j)) and loss[i] = lse[i] - z_target[i], in float64, of logits
+// z_j = sum_p x[i, p] w[j, p]. The loss of a row is 0 if its target is not a class.
 #include "problems/oracle.h"
 
 #include <algorithm>

@@ -326,6 +326,17 @@ TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
   EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
+TEST(LinearCrossEntropyOracle, KnownByHand) {
+  OracleCase c("linear_cross_entropy", {{"t", 3}, {"h", 8}, {"v", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x")[0] = 1, c.tensor("w")[8] = 2;  // the second class of the first row
+  c.tensor("target") = {1, -100, 2};
+  c.judge();
+  EXPECT_NEAR(c.expected[0], std::log(2 + std::exp(2.0)) - 2, 1e-14);
+  EXPECT_EQ(c.expected[1], 0) << "an ignored row";
+  EXPECT_NEAR(c.expected[2], std::log(3.0), 1e-14);
+}
+
 /// Two new tokens of one sequence of three tokens, in page 1 of two; the first of them does not see the
 /// third.
 TEST(MlaDecodeOracle, KeysAreValuesAndTheFirstNewTokenDoesNotSeeTheSecond) {

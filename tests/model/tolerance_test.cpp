@@ -640,6 +640,32 @@ TEST(ToleranceOfMlaDecode, WeightsInBf16PassAndACacheInFp8Fails) {
   EXPECT_GT(c.badness(mla_decode(c, 22)), 2) << "a cache in fp8";
 }
 
+/// Loss of logits rounded to so many bits.
+std::vector<float> linear_cross_entropy(OracleCase& c, int logit_bits) {
+  const auto t = c.size("t"), h = c.size("h"), v = c.size("v");
+  std::vector<float> loss(static_cast<std::size_t>(t), 0.0f), z(static_cast<std::size_t>(v));
+  for (std::int64_t i = 0; i < t; ++i) {
+    const auto x = c.tensor("x").begin() + i * h;
+    for (std::int64_t j = 0; j < v; ++j)
+      z[j] = keep_bits(std::inner_product(x, x + h, c.tensor("w").begin() + j * h, 0.0f), logit_bits);
+    const float maximum = *std::max_element(z.begin(), z.end());
+    float sum = 0;
+    for (const float logit : z) sum += std::exp(logit - maximum);
+    const auto chosen = static_cast<std::int64_t>(c.tensor("target")[i]);
+    if (chosen >= 0 && chosen < v) loss[i] = maximum + std::log(sum) - z[chosen];
+  }
+  return loss;
+}
+
+TEST(ToleranceOfLinearCrossEntropy, LogitsInBf16PassAndOperandsInFp8Fail) {
+  OracleCase c("linear_cross_entropy", {{"t", 24}, {"h", 304}, {"v", 300}}, 27);
+  EXPECT_LT(c.badness(linear_cross_entropy(c, 23)), 0.34);
+  EXPECT_LT(c.badness(linear_cross_entropy(c, 7)), 0.8);
+  for (const char* name : {"x", "w"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(linear_cross_entropy(c, 23)), 2) << "operands in fp8";
+}
+
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
