@@ -1,4 +1,4 @@
-// Native baseline: logits by cuBLASLt, bf16 with sums in fp32, in the workspace; then a block a row, two passes.
+// Native baseline: logits by cuBLASLt, bf16 with sums in fp32, in the workspace; then a block a row.
 //
 // The algorithm of the product is the first that the library's heuristic names. Where it names none, and on
 // the emulated backend, a plain tiled kernel stands in; emulated times never count.

@@ -15,6 +15,9 @@ enum Slot { kX, kW, kTarget, kLoss, kLse };
 // Sums that run beside each other, so that additions do not wait for each other. h is a multiple of it.
 constexpr std::int64_t kLanes = 8;
 
+// Rounding to bf16 changes a number by so much of it at most.
+constexpr double kHalfStep = 0x1p-8;
+
 /// bf16 is the upper half of a float.
 float value_of(std::uint16_t bits) {
   const std::uint32_t word = static_cast<std::uint32_t>(bits) << 16;
@@ -41,11 +44,13 @@ Logit logit_of(const double* x, const std::uint16_t* w, std::int64_t h) {
   return result;
 }
 
+/// What a logit errs in proportion to: itself where it is rounded, and its terms where sums in fp32 are.
+double condition_of(const Logit& logit) { return std::fabs(logit.z) + std::sqrt(logit.squares) / 64; }
+
 }  // namespace
 
-/// Scale: an error e_j of each logit moves lse by sum p_j e_j. Independent roundings of operands are worth
-/// sqrt(squares), a rounding of the logit itself |z|. The rest is for sums in fp32, which err in proportion
-/// to the maximum.
+/// Scale: logits z_j that err by e_j each move lse by log(sum p_j exp(e_j)) at most. Where the e_j are half steps of
+/// bf16, that is the scale times 2^-8. The rest is for sums in fp32, which err in proportion to the maximum.
 extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
                                 std::int64_t count, double* value, double* scale) {
   const auto* x = static_cast<const std::uint16_t*>(c->parameters[kX].data);
@@ -71,14 +76,14 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::in
     for (const Logit& logit : logits) {
       const double weight = std::exp(logit.z - maximum);
       sum += weight;
-      moved += weight * weight * (logit.squares + logit.z * logit.z);
+      moved += weight * std::expm1(kHalfStep * condition_of(logit));
     }
     value[i] = maximum + std::log(sum);
-    scale[i] = std::sqrt(moved) / sum + 1e-3 * (1 + std::fabs(maximum));
+    scale[i] = std::log1p(moved / sum) / kHalfStep + 1e-3 * (1 + std::fabs(maximum));
     if (output == kLoss) {
       const Logit& logit = logits[chosen];
       value[i] -= logit.z;
-      scale[i] += std::sqrt(logit.squares + logit.z * logit.z);
+      scale[i] += condition_of(logit);
     }
   }
 }

@@ -10,7 +10,7 @@ v = 32000
 
 
 class Model(nn.Module):
-    """loss = logsumexp(z) - z[target], z = x @ weight.T; 0 where the target is no class; and the logsumexp."""
+    """loss = logsumexp(z) - z[target], z = x @ weight.T; 0 where there is no such class; and logsumexp(z)."""
 
     def __init__(self, h, v):
         super().__init__()
