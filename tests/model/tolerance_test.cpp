@@ -666,6 +666,41 @@ TEST(ToleranceOfLinearCrossEntropy, LogitsInBf16PassAndOperandsInFp8Fail) {
   EXPECT_GT(c.badness(linear_cross_entropy(c, 22)), 2) << "operands in fp8";
 }
 
+/// The recurrence in fp32; the state is rounded to so many bits where it is read, the result to bf16.
+std::vector<float> mamba2_scan(OracleCase& c, int state_bits) {
+  constexpr std::int64_t kChannels = 64, kStates = 128;
+  const auto b = c.size("b"), l = c.size("l"), h = c.size("h"), g = c.size("g");
+  const auto &x = c.tensor("x"), &dt = c.tensor("dt"), &into = c.tensor("into"), &out_of = c.tensor("out_of");
+  std::vector<float> y(x.size());
+  for (std::int64_t row = 0; row < b * h; ++row) {
+    const std::int64_t batch = row / h, head = row % h;
+    std::vector<float> state(kChannels * kStates, 0.0f);
+    for (std::int64_t t = 0; t < l; ++t) {
+      const std::int64_t step = batch * l + t, at = step * h + head, shared = step * g + head / (h / g);
+      const float decay = std::exp(dt[at] * c.tensor("a")[head]);
+      for (std::int64_t p = 0; p < kChannels; ++p) {
+        float sum = 0;
+        for (std::int64_t n = 0; n < kStates; ++n) {
+          float& s = state[p * kStates + n];
+          s = s * decay + dt[at] * x[at * kChannels + p] * into[shared * kStates + n];
+          sum += keep_bits(s, state_bits) * out_of[shared * kStates + n];
+        }
+        y[at * kChannels + p] = keep_bits(sum, 7);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(ToleranceOfMamba2Scan, StatesInBf16PassAndInputsInFp8Fail) {
+  OracleCase c("mamba2_scan", {{"b", 1}, {"l", 70}, {"h", 2}, {"g", 1}}, 28);
+  EXPECT_LT(c.badness(mamba2_scan(c, 22)), 0.67);
+  EXPECT_LT(c.badness(mamba2_scan(c, 7)), 1);
+  for (const char* name : {"x", "into", "out_of"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(mamba2_scan(c, 22)), 2) << "inputs in fp8";
+}
+
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
