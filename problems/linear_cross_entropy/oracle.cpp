@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -17,6 +18,9 @@ constexpr std::int64_t kLanes = 8;
 
 // Rows whose logits are computed together: a row of w is converted once for all of them.
 constexpr std::int64_t kTogether = 8;
+
+// Products of a request that are worth more than one thread.
+constexpr std::int64_t kWorthThreads = std::int64_t{1} << 30;
 
 // Rounding to bf16 changes a number by so much of it at most.
 constexpr double kHalfStep = 0x1p-8;
@@ -57,37 +61,57 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::in
   const auto* w = static_cast<const std::uint16_t*>(c->parameters[kW].data);
   const auto* target = static_cast<const std::int32_t*>(c->parameters[kTarget].data);
   const std::int64_t h = c->sizes[1], v = c->sizes[2];
-  std::vector<double> rows(static_cast<std::size_t>(kTogether * h)), of_w(static_cast<std::size_t>(h));
-  std::vector<double> logits(static_cast<std::size_t>(kTogether * v)), lengths(static_cast<std::size_t>(v));
-  for (std::int64_t first = 0; first < count; first += kTogether) {
-    const std::int64_t together = std::min(kTogether, count - first);
-    for (std::int64_t r = 0; r < together; ++r)
-      for (std::int64_t p = 0; p < h; ++p) rows[r * h + p] = value_of(x[indices[first + r] * h + p]);
-    for (std::int64_t j = 0; j < v; ++j) {
-      for (std::int64_t p = 0; p < h; ++p) of_w[p] = value_of(w[j * h + p]);
-      if (first == 0) lengths[j] = length_of(of_w.data(), h);
-      for (std::int64_t r = 0; r < together; ++r) logits[r * v + j] = dot(&rows[r * h], of_w.data(), h);
-    }
-    for (std::int64_t r = 0; r < together; ++r) {
-      const double* const z = &logits[r * v];
-      const double maximum = *std::max_element(z, z + v);
-      const double per_length = length_of(&rows[r * h], h) / std::sqrt(static_cast<double>(h));
-      double sum = 0, moved = 0;
+  std::vector<double> lengths(static_cast<std::size_t>(v));
+  const auto convert = [&](std::int64_t j, std::vector<double>& to) {
+    for (std::int64_t p = 0; p < h; ++p) to[p] = value_of(w[j * h + p]);
+  };
+  std::vector<double> row_of_w(static_cast<std::size_t>(h));
+  for (std::int64_t j = 0; j < v; ++j) convert(j, row_of_w), lengths[j] = length_of(row_of_w.data(), h);
+
+  const auto compute = [&](std::int64_t first, std::int64_t end) {
+    std::vector<double> rows(static_cast<std::size_t>(kTogether * h)), of_w(static_cast<std::size_t>(h));
+    std::vector<double> logits(static_cast<std::size_t>(kTogether * v));
+    for (; first < end; first += kTogether) {
+      const std::int64_t together = std::min(kTogether, end - first);
+      for (std::int64_t r = 0; r < together; ++r)
+        for (std::int64_t p = 0; p < h; ++p) rows[r * h + p] = value_of(x[indices[first + r] * h + p]);
       for (std::int64_t j = 0; j < v; ++j) {
-        const double weight = std::exp(z[j] - maximum);
-        sum += weight;
-        moved += weight * std::expm1(kHalfStep * condition_of(z[j], per_length * lengths[j]));
+        convert(j, of_w);
+        for (std::int64_t r = 0; r < together; ++r) logits[r * v + j] = dot(&rows[r * h], of_w.data(), h);
       }
-      const std::int64_t i = first + r, chosen = target[indices[i]];
-      value[i] = maximum + std::log(sum);
-      scale[i] = std::log1p(moved / sum) / kHalfStep + 1e-3 * (1 + std::fabs(maximum));
-      if (output != kLoss) continue;
-      if (chosen >= 0 && chosen < v) {
-        value[i] -= z[chosen];
-        scale[i] += condition_of(z[chosen], per_length * lengths[chosen]);
-      } else {
-        value[i] = 0, scale[i] = 1;
+      for (std::int64_t r = 0; r < together; ++r) {
+        const double* const z = &logits[r * v];
+        const double maximum = *std::max_element(z, z + v);
+        const double per_length = length_of(&rows[r * h], h) / std::sqrt(static_cast<double>(h));
+        double sum = 0, moved = 0;
+        for (std::int64_t j = 0; j < v; ++j) {
+          const double weight = std::exp(z[j] - maximum);
+          sum += weight;
+          moved += weight * std::expm1(kHalfStep * condition_of(z[j], per_length * lengths[j]));
+        }
+        const std::int64_t i = first + r, chosen = target[indices[i]];
+        value[i] = maximum + std::log(sum);
+        scale[i] = std::log1p(moved / sum) / kHalfStep + 1e-3 * (1 + std::fabs(maximum));
+        if (output != kLoss) continue;
+        if (chosen >= 0 && chosen < v) {
+          value[i] -= z[chosen];
+          scale[i] += condition_of(z[chosen], per_length * lengths[chosen]);
+        } else {
+          value[i] = 0, scale[i] = 1;
+        }
       }
     }
-  }
+  };
+
+  // An element is a whole row of logits. What the judge takes for few elements, and gives to one thread, is
+  // minutes of products here: large requests are divided once more.
+  const std::int64_t blocks = (count + kTogether - 1) / kTogether;
+  const std::int64_t most = count * v * h < kWorthThreads ? 1 : std::thread::hardware_concurrency();
+  const std::int64_t workers = std::max<std::int64_t>(1, std::min(blocks, most));
+  std::vector<std::thread> others;
+  const auto begin_of = [&](std::int64_t worker) { return blocks * worker / workers * kTogether; };
+  for (std::int64_t k = 1; k < workers; ++k)
+    others.emplace_back(compute, begin_of(k), std::min(count, begin_of(k + 1)));
+  compute(0, std::min(count, begin_of(1)));
+  for (std::thread& other : others) other.join();
 }
