@@ -171,6 +171,19 @@ const Problem kProblems[] = {
        const int64_t sample = d[1] * d[2] * d[3];
        return Dims{d[0] * sample, sample, sample, d[0] * sample};
      }},
+    {"linear_cross_entropy",
+     {{67, 72, 129}, {300, 136, 1000}, {1, 8, 1}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[2] * d[1], d[0], d[0], d[0]};
+     }},
+    {"mamba2_scan",
+     {{2, 70, 3, 3}, {1, 321, 2, 1}, {1, 1, 2, 2}},
+     [](const Dims& d) {
+       const int64_t steps = d[0] * d[1];
+       return Dims{steps * d[2] * 64,  steps * d[2],      d[2],
+                   steps * d[3] * 128, steps * d[3] * 128, steps * d[2] * 64,
+                   d[0] * d[2] * 64 * 128};
+     }},
     {"mamba_block",
      {{2, 70, 33}, {1, 128, 64}},
      [](const Dims& d) {

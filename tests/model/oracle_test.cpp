@@ -326,6 +326,32 @@ TEST(PagedDecodeOracle, FollowsTheTableAndEndsWithTheLastToken) {
   EXPECT_NEAR(c.scale[2 * 64], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
+TEST(LinearCrossEntropyOracle, KnownByHand) {
+  OracleCase c("linear_cross_entropy", {{"t", 3}, {"h", 8}, {"v", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x")[0] = 1, c.tensor("w")[8] = 2;  // the second class of the first row
+  c.tensor("target") = {1, -100, 2};
+  c.judge();
+  EXPECT_NEAR(c.expected[0], std::log(2 + std::exp(2.0)) - 2, 1e-14);
+  EXPECT_EQ(c.expected[1], 0) << "an ignored row";
+  EXPECT_NEAR(c.expected[2], std::log(3.0), 1e-14);
+}
+
+TEST(Mamba2ScanOracle, KnownByHand) {
+  OracleCase c("mamba2_scan", {{"b", 1}, {"l", 3}, {"h", 1}, {"g", 1}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("a") = {-2};
+  c.tensor("dt") = {0.5f, 0.25f, 0.125f};
+  c.tensor("x")[1] = 4;                                            // the first step writes into channel 1
+  c.tensor("into")[5] = 1;                                         // at place 5
+  c.tensor("out_of")[5] = 1, c.tensor("out_of")[2 * 128 + 5] = 3;  // the first and the last step read there
+  c.judge();
+  EXPECT_NEAR(c.expected[1], 2, 1e-14) << "a step reads what it has written";
+  EXPECT_EQ(c.expected[64 + 1], 0);
+  EXPECT_NEAR(c.expected[2 * 64 + 1], 2 * std::exp(-2 * 0.375) * 3, 1e-14);
+  EXPECT_EQ(c.expected[2 * 64], 0) << "another channel";
+}
+
 /// Two new tokens of one sequence of three tokens, in page 1 of two; the first of them does not see the
 /// third.
 TEST(MlaDecodeOracle, KeysAreValuesAndTheFirstNewTokenDoesNotSeeTheSecond) {

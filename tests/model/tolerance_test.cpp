@@ -719,6 +719,67 @@ TEST(ToleranceOfMlaDecode, WeightsInBf16PassAndACacheInFp8Fails) {
   EXPECT_GT(c.badness(mla_decode(c, 22)), 2) << "a cache in fp8";
 }
 
+/// Loss of logits rounded to so many bits.
+std::vector<float> linear_cross_entropy(OracleCase& c, int logit_bits) {
+  const auto t = c.size("t"), h = c.size("h"), v = c.size("v");
+  std::vector<float> loss(static_cast<std::size_t>(t), 0.0f), z(static_cast<std::size_t>(v));
+  for (std::int64_t i = 0; i < t; ++i) {
+    const auto x = c.tensor("x").begin() + i * h;
+    for (std::int64_t j = 0; j < v; ++j)
+      z[j] = keep_bits(std::inner_product(x, x + h, c.tensor("w").begin() + j * h, 0.0f), logit_bits);
+    const float maximum = *std::max_element(z.begin(), z.end());
+    float sum = 0;
+    for (const float logit : z) sum += std::exp(logit - maximum);
+    const auto chosen = static_cast<std::int64_t>(c.tensor("target")[i]);
+    if (chosen >= 0 && chosen < v) loss[i] = maximum + std::log(sum) - z[chosen];
+  }
+  return loss;
+}
+
+TEST(ToleranceOfLinearCrossEntropy, LogitsInBf16PassAndOperandsInFp8Fail) {
+  OracleCase c("linear_cross_entropy", {{"t", 24}, {"h", 304}, {"v", 300}}, 27);
+  EXPECT_LT(c.badness(linear_cross_entropy(c, 22)), 0.1);
+  EXPECT_LT(c.badness(linear_cross_entropy(c, 7)), 1);
+  for (const char* name : {"x", "w"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(linear_cross_entropy(c, 22)), 2) << "operands in fp8";
+}
+
+/// The recurrence in fp32; the state is rounded to so many bits where it is read, the result to bf16.
+std::vector<float> mamba2_scan(OracleCase& c, int state_bits) {
+  constexpr std::int64_t kChannels = 64, kStates = 128;
+  const auto b = c.size("b"), l = c.size("l"), h = c.size("h"), g = c.size("g");
+  const auto &x = c.tensor("x"), &dt = c.tensor("dt"), &into = c.tensor("into"), &out_of = c.tensor("out_of");
+  std::vector<float> y(x.size());
+  for (std::int64_t row = 0; row < b * h; ++row) {
+    const std::int64_t batch = row / h, head = row % h;
+    std::vector<float> state(kChannels * kStates, 0.0f);
+    for (std::int64_t t = 0; t < l; ++t) {
+      const std::int64_t step = batch * l + t, at = step * h + head, shared = step * g + head / (h / g);
+      const float decay = std::exp(dt[at] * c.tensor("a")[head]);
+      for (std::int64_t p = 0; p < kChannels; ++p) {
+        float sum = 0;
+        for (std::int64_t n = 0; n < kStates; ++n) {
+          float& s = state[p * kStates + n];
+          s = s * decay + dt[at] * x[at * kChannels + p] * into[shared * kStates + n];
+          sum += keep_bits(s, state_bits) * out_of[shared * kStates + n];
+        }
+        y[at * kChannels + p] = keep_bits(sum, 7);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(ToleranceOfMamba2Scan, StatesInBf16PassAndInputsInFp8Fail) {
+  OracleCase c("mamba2_scan", {{"b", 1}, {"l", 70}, {"h", 2}, {"g", 1}}, 28);
+  EXPECT_LT(c.badness(mamba2_scan(c, 22)), 0.67);
+  EXPECT_LT(c.badness(mamba2_scan(c, 7)), 1);
+  for (const char* name : {"x", "into", "out_of"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(mamba2_scan(c, 22)), 2) << "inputs in fp8";
+}
+
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
