@@ -13,7 +13,7 @@
 //             stages, 24 small boxes, two slots of scales.
 // Cost        2 m n k FLOPs; 3/4 of m n k / 64 bytes of global loads.
 // Divides     m % 128 == 0, k % 16 == 0 and n % 8 == 0 (the problem says so).
-// Source      measured here: a store by each warp instead of each warp group. Needs sm_90a.
+// Source      this ladder: small boxes of each warp, filled in turn. Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
