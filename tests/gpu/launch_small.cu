@@ -204,6 +204,17 @@ const Problem kProblems[] = {
        const int64_t rows = d[0] * d[1] * d[2], pages = d[0] * d[3];
        return Dims{rows * 576, pages * 64 * 576, pages, d[0], rows * 512};
      }},
+    {"moe_gemm_contiguous",
+     {{384, 144, 3, 136}, {128, 400, 5, 40}, {256, 272, 4, 264}},
+     [](const Dims& d) {
+       const int64_t blocks = (d[1] + 127) / 128;
+       return Dims{d[0] * d[1], d[0] * blocks, d[2] * d[3] * d[1], d[2] * ((d[3] + 127) / 128) * blocks, d[2] + 1, d[0] * d[3]};
+     },
+     [](const Dims& d) {  // with more experts than tiles of 128 rows, some are empty
+       std::vector<int32_t> offsets;
+       for (int64_t i = 0; i <= d[2]; ++i) offsets.push_back(static_cast<int32_t>(d[0] / 128 * i / d[2]));
+       return offsets;
+     }},
     {"paged_decode",
      {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},
      [](const Dims& d) {

@@ -171,6 +171,26 @@ TEST(GemmFp8BlockOracle, AScaleHoldsForItsBlockAndRestsHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(c.scale[136], std::hypot(1.5 * 5 * 0.5 * 11, 448.0 * 7 * 13));
 }
 
+TEST(MoeGemmContiguousOracle, ATileOfRowsHasItsExpertAndEmptyOnesAreSkipped) {
+  OracleCase c("moe_gemm_contiguous", {{"m", 256}, {"k", 144}, {"experts", 3}, {"n", 136}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("tile_offsets") = {0, 1, 1, 2};  // the second expert has no rows
+  auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  a[127 * 144 + 127] = 1.5f,
+                a[128 * 144 + 128] = 2;  // the last row of the first expert, the first of the third
+  sfa[127 * 2] = 3, sfa[128 * 2 + 1] = 5;
+  for (int expert = 0; expert < 3; ++expert) {
+    b[(expert * 136 + 130) * 144 + 127] = b[(expert * 136 + 130) * 144 + 128] =
+        static_cast<float>(1 << expert);
+    for (int i = 0; i < 4; ++i) sfb[expert * 4 + i] = static_cast<float>(7 + expert * 4 + i);
+  }
+  c.judge();
+  EXPECT_EQ(c.expected[127 * 136 + 130],
+            1.5 * 3 * 1 * 9);  // expert 0, columns from 128 on, the first block of k
+  EXPECT_EQ(c.expected[128 * 136 + 130], 2.0 * 5 * 4 * (7 + 8 + 3));  // expert 2, the second block of k
+  EXPECT_EQ(c.expected[126 * 136 + 130], 0);
+}
+
 TEST(W4a16Oracle, SignedCodesAndAScaleForEachGroup) {
   OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 256}, {"n", 2}}, 1);
   c.for_each_input([](float) { return 0.0f; });

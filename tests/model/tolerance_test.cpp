@@ -271,6 +271,41 @@ TEST(ToleranceOfGemmFp8Block, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) 
   EXPECT_GT(c.badness(gemm_fp8_block(c, 23, 23)), 3);
 }
 
+/// The same for rows of several experts.
+std::vector<float> moe_gemm_contiguous(OracleCase& c, int part_bits, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k"), experts = c.size("experts"), n = c.size("n"),
+             blocks = (k + 127) / 128;
+  const auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  const auto& tile_offsets = c.tensor("tile_offsets");
+  const auto rounded = [](float value, int bits) { return bits < 23 ? keep_bits(value, bits) : value; };
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < m; ++i) {
+    std::int64_t expert = 0;
+    while (expert + 1 < experts && tile_offsets[expert + 1] <= static_cast<float>(i / 128)) ++expert;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t scales = (expert * ((n + 127) / 128) + j / 128) * blocks;
+      float sum = 0;
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        float part = 0;
+        for (std::int64_t p = block * 128; p < std::min(k, block * 128 + 128); ++p)
+          part = rounded(part + a[i * k + p] * b[(expert * n + j) * k + p], part_bits);
+        sum = rounded(sum + part * sfa[i * blocks + block] * sfb[scales + block], sum_bits);
+      }
+      out.push_back(keep_bits(sum, 7));
+    }
+  }
+  return out;
+}
+
+TEST(ToleranceOfMoeGemmContiguous, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) {
+  OracleCase c("moe_gemm_contiguous", {{"m", 256}, {"k", 2048}, {"experts", 3}, {"n", 16}}, 18);
+  EXPECT_LT(c.badness(moe_gemm_contiguous(c, 23, 23)), 0.67);
+  EXPECT_LT(c.badness(moe_gemm_contiguous(c, 13, 23)), 0.67);  // as a tensor core of Hopper adds
+  EXPECT_GT(c.badness(moe_gemm_contiguous(c, 23, 7)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 1); });
+  EXPECT_GT(c.badness(moe_gemm_contiguous(c, 23, 23)), 3);
+}
+
 /// What a tensor core of Hopper keeps of a number next to `largest`: multiples of 2^-13 of its power of two.
 double aligned_to(double largest, double value) {
   int exponent = 0;
