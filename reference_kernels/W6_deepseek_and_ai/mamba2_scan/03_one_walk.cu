@@ -6,6 +6,7 @@
 //             x and into, and 537 MB of states. What remains is x, once, and y.
 // Prediction  2x rung 2: 0.2 ms. Shared memory delivers 128 bytes a clock, and a chunk reads 250 KB: 125
 //             chunks a multiprocessor take 0.15 ms.
+// Came        292 us on an H100, 992 GB/s, 2.68 times the rung before. 1048 % of the native baseline.
 //
 // Shapes      x, y [b, l, h, 64], into, out_of [b, l, g, 128], bf16; dt [b, l, h], a [h], state [b, h, 64,
 //             128], fp32.

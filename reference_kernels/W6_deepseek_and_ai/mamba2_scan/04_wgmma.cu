@@ -6,6 +6,7 @@
 // Why         in rung 3 every warp loads the right operand of every product for itself, 212 KB a chunk, and
 //             shared memory delivers 128 bytes a clock. wgmma reads it once for four warps.
 // Prediction  1.5x rung 3: 150 KB a chunk go through shared memory, 1200 clocks, and 900 are products.
+// Came        256 us on an H100, 1129 GB/s, 1.14 times the rung before. 1194 % of the native baseline.
 //
 // Shapes      x, y [b, l, h, 64], into, out_of [b, l, g, 128], bf16; dt [b, l, h], a [h], state [b, h, 64,
 //             128], fp32.

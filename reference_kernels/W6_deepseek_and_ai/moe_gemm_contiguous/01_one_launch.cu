@@ -4,6 +4,7 @@
 // Why         counts of tokens are known only on the device. But each expert's rows are filled up to 128, so tiles of 128
 //             rows have one expert each, and their number does not depend on the counts. Empty experts cost nothing.
 // Prediction  150 to 170 TFLOP/s, as rung 1 of gemm_fp8_block: the search is a few loads before 56 steps.
+// Came        11.74 ms on an H100, 163.91 TFLOP/s. 100 % of the native baseline.
 //
 // Shapes      a [m, k], b [experts, n, k], e4m3; sfa [m, ceil(k/128)], sfb [experts, ceil(n/128), ceil(k/128)], fp32;
 //             tile_offsets [experts + 1], i32; c [m, n], bf16.

@@ -5,6 +5,7 @@
 //             box. Tiles come in bands of 16 rows, which mostly have one expert.
 // Why         mma.sync reaches half of the tensor cores' rate at best, and operands pass the registers.
 // Prediction  6x rung 1, as in gemm_fp8_block: about 970 TFLOP/s.
+// Came        1.91 ms on an H100, 1005.16 TFLOP/s, 6.13 times the rung before. 609 % of the native baseline.
 //
 // Shapes      a [m, k], b [experts, n, k], e4m3; sfa [m, ceil(k/128)], sfb [experts, ceil(n/128), ceil(k/128)], fp32;
 //             tile_offsets [experts + 1], i32; c [m, n], bf16.

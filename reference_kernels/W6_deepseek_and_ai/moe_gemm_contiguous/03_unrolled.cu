@@ -6,6 +6,7 @@
 // Why         a step of rung 2 waits for its scales and for its promotion. There, one expert's product went from 964
 //             to 716 us by these changes.
 // Prediction  1.35x rung 2, and 0.93x of DeepGEMM, as for one product.
+// Came        1.43 ms on an H100, 1348.24 TFLOP/s, 1.34 times the rung before. 816 % of the native baseline.
 //
 // Shapes      a [m, k], b [experts, n, k], e4m3; sfa [m, ceil(k/128)], sfb [experts, ceil(n/128), ceil(k/128)], fp32;
 //             tile_offsets [experts + 1], i32; c [m, n], bf16.

@@ -4,6 +4,7 @@
 //             of such a tile's 256 columns, another block the other 128. Both load all of the tile's b; that costs little.
 // Why         4096 tiles on 132 multiprocessors are 31 full waves and four tiles, for which all others wait.
 // Prediction  1.016x rung 3: 31.5 instead of 32 waves, if the branches cost nothing.
+// Came        1.48 ms on an H100, 1300.67 TFLOP/s, 0.96 times the rung before. 788 % of the native baseline.
 //
 // Shapes      a [m, k], b [experts, n, k], e4m3; sfa [m, ceil(k/128)], sfb [experts, ceil(n/128), ceil(k/128)], fp32;
 //             tile_offsets [experts + 1], i32; c [m, n], bf16.

@@ -5,6 +5,7 @@
 // Why         in rung 4 a consumer has one box of 64 x 64: four times a tile it waits until the copy engine has read it,
 //             and all of its warps meet twice. Meanwhile neither group has products on its way.
 // Prediction  1.03x rung 4 at k = 7168, where a tile takes 40 us; more at k = 2048.
+// Came        1.51 ms on an H100, 1277.53 TFLOP/s, 0.98 times the rung before. 774 % of the native baseline.
 //
 // Shapes      a [m, k], b [experts, n, k], e4m3; sfa [m, ceil(k/128)], sfb [experts, ceil(n/128), ceil(k/128)], fp32;
 //             tile_offsets [experts + 1], i32; c [m, n], bf16.
