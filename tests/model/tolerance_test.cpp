@@ -489,7 +489,7 @@ std::vector<float> layer_prefill(OracleCase& c, int at, const std::function<floa
     }
     return rows;
   };
-  const auto product = [&, number = 0](std::vector<float> a, const char* w, std::int64_t k) mutable {
+  auto product = [&, number = 0](std::vector<float> a, const char* w, std::int64_t k) mutable {
     if (number++ == at) std::transform(a.begin(), a.end(), a.begin(), round);
     return linear(a, c.tensor(w), k);
   };
