@@ -14,8 +14,9 @@
 //             [b, hk, 128]; bf16.
 // Launch      products: 256 threads for 32 or 64 rows of w and 16 of x; attention: 288 threads a
 //             multiprocessor; merge: 256 threads for one or eight heads of q of a sequence.
-// Resources   products: at most 128 registers, 33 KB of shared memory; attention: 198 KB; workspace: 2 b
-//             (3 hidden + f) bytes and two pieces of 516 bytes a head for each block of attention.
+// Resources   products: at most 128 registers (255 for w_gu), 33 KB of shared memory; attention: 198 KB;
+//             workspace: 2 b (3 hidden + f) bytes and two pieces of 516 bytes a head for each block of
+//             attention.
 // Cost        2 b hidden (2 hidden + 256 hk + 3 f) + 512 hq sum(lengths) FLOPs; the weights and the
 //             cache, once.
 // Divides     f % 8 == 0, hq % hk == 0, at most 8 heads of q for one of k, b <= 4096 (the problem says
@@ -186,7 +187,7 @@ struct Gated {
 /// kHalves: eights of x's rows. Any order of k serves a sum: the 16 bytes that a thread loads of a row are
 /// what two products of depth 16 need of it.
 template <class Epilogue, int kHalves>
-__global__ void __launch_bounds__(kProductThreads, 2)
+__global__ void __launch_bounds__(kProductThreads, Epilogue::kPairs == 1 ? 2 : 1)
     product(const bf16* __restrict__ x, const bf16* __restrict__ gain, const bf16* __restrict__ w,
             Epilogue epilogue, float eps, int m, int k, int n) {
   constexpr int kGroups = 2 * Epilogue::kPairs, kAhead = 4 / kGroups;  // 16 rows each; chunks on their way
