@@ -182,6 +182,9 @@ std::optional<Resized> Trial::resized(const std::string& symbol, std::int64_t ex
       if (old.shape[axis] != whole || (*grown)[axis] != whole + 1) return std::nullopt;
       shape[axis] = extent;
     }
+    size->second = extent;  // an extent such as ceil_div(k, 128) may follow the size without growing by that one
+    const auto needed = shape_at(parameter, other.sizes);
+    if (!needed || *needed != shape) return std::nullopt;
     if (old.parameter == output_.parameter) other.shape = shape;
     other.tensors.emplace_back();
     if (tensors_[slot].empty()) continue;
