@@ -605,7 +605,7 @@ TEST(LayerPrefillOracle, ATokenSeesItselfAndThoseInFront) {
 
 TEST(LayerDecodeOracle, TheNewTokenComesBehindTheUsedPartOfTheCache) {
   OracleCase c("layer_decode", {{"b", 1}, {"hq", 1}, {"hk", 1}, {"f", 8}, {"n", 2}}, 1);
-  ASSERT_EQ(c.tensor("lengths")[0], 1);
+  c.tensor("lengths")[0] = 1;
   only_values(c);
   std::fill(c.tensor("v_cache").begin() + 128, c.tensor("v_cache").end(), 1e6f);
   c.judge();
