@@ -216,6 +216,49 @@ TEST(Trials, NameAScalarThatIsLeftOut) {
   EXPECT_EQ(said(0.75f, 0), "wrong result: as if b were 0");
 }
 
+/// y[r] = sum over k of x[r, k] * s[k / 16]; refuses scales of another number, as oracles do.
+class GroupedOracle : public Oracle::Source {
+ public:
+  Result<void> evaluate(const Problem&, const Sizes& sizes,
+                        const std::vector<std::span<const std::byte>>& tensors, int,
+                        std::span<const std::int64_t> indices, std::span<double> value,
+                        std::span<double> scale) override {
+    const std::int64_t inner = sizes[1].second;
+    const auto groups = static_cast<std::size_t>((inner + 15) / 16);
+    if (tensors[1].size() != groups * sizeof(float)) return fail("another number of scales");
+    const auto *x = reinterpret_cast<const float*>(tensors[0].data()),
+               *s = reinterpret_cast<const float*>(tensors[1].data());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      value[i] = 0;
+      for (std::int64_t k = 0; k < inner; ++k) value[i] += double(x[indices[i] * inner + k]) * s[k / 16];
+      scale[i] = std::fabs(value[i]) + 1;
+    }
+    return {};
+  }
+};
+
+TEST(Trials, ASizeThatWouldNeedFewerGroupsIsNotTried) {
+  Problem problem;
+  problem.id = "grouped";
+  problem.symbols = {"r", "k"};
+  problem.signature = {test::tensor("x", Role::kInput, DType::kF32, {"r", "k"}),
+                       test::tensor("s", Role::kInput, DType::kF32, {"ceil_div(k, 16)"}),
+                       test::tensor("y", Role::kOutput, DType::kF32, {"r"})};
+  problem.flops = problem.bytes = Expression{"r * k"};
+  problem.tolerance = {1e-4, 1e-5};
+  const Oracle oracle(std::make_shared<GroupedOracle>());
+  const PreparedCase prepared =
+      prepare_case(problem, {"check-0", {{"r", 300}, {"k", 45}}, 7, Battery::kPlain}, oracle, 0).value();
+  std::vector<std::byte> before = prepared.image;
+  poison_image(problem, prepared, before, 3);
+  std::vector<std::byte> after = before;
+  auto* y = reinterpret_cast<float*>(after.data() + prepared.layout.tensors[2].offset);
+  for (int r = 0; r < 300; ++r) y[r] = static_cast<float>(r * r % 17);  // no mistake explains it: all are tried
+  CaseResult result = examine(problem, prepared, before, after, 3);
+  EXPECT_TRUE(try_mistakes(problem, prepared, before, after, oracle, result));
+  EXPECT_EQ(result.problem.find("as if"), std::string::npos) << result.problem;
+}
+
 TEST(Trials, SayNothingWhereNoMistakeExplainsTheOutput) {
   std::mt19937_64 engine(5);
   std::normal_distribution<double> noise;
