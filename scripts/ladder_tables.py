@@ -3,8 +3,8 @@
 
 scripts/ladder_tables.py [--check] [--root FOLDER]
 
-Reads reference_kernels/results/*.json (and, for the comparison with PyTorch,
-tests/gpu/records/*/pytorch.json). Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the
+Reads reference_kernels/results/*.json, results/published/*.json (recorded with --published), and, for the
+comparison with PyTorch, tests/gpu/records/*/pytorch.json. Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the
 table of every ladder's README, the overview in reference_kernels/README.md, and the measured values in
 docs/reference/handbook_numbers.md. A rung that the results lack is "not measured"; a rung whose source has
 changed since is marked. --check writes nothing and exits 1 if a file would change. Exit code 2: a file or a
@@ -15,6 +15,7 @@ import hashlib
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
@@ -49,12 +50,18 @@ def sizes_text(sizes):
 
 class Results:
     def __init__(self, root):
-        self.devices = []
-        for path in sorted((root / "reference_kernels/results").glob("*.json")):
+        self.devices = self._read(root / "reference_kernels/results")
+        self.published = self._read(root / "reference_kernels/results/published")
+
+    @staticmethod
+    def _read(folder):
+        devices = []
+        for path in sorted(folder.glob("*.json")):
             data = json.loads(path.read_text())
             if data.get("schema") != 1:
                 fail(f"{path}: the results were written by another version of capstone; record them again")
-            self.devices.append((data["device"], data["ladders"]))
+            devices.append((data["device"], data["ladders"]))
+        return devices
 
     def of(self, problem):
         """Ladders of a problem on every device, the tool's own size first."""
@@ -139,7 +146,34 @@ def ladder_section(results, problem, rungs):
         if ladder.get("copy_bytes_per_second"):
             note += f" A device copy in the same run: {ladder['copy_bytes_per_second'] / 1e12:.2f} TB/s."
         parts.append(f"{note}\n\n{ladder_table(ladder, rungs)}")
+    parts += [table for device, ladders in results.published
+              if (table := over_sizes_table(device, [x for x in ladders if x["problem"] == problem], rungs))]
     return "\n\n".join(parts) if parts else "Not measured yet: no results are committed for this ladder."
+
+
+def over_sizes_table(device, ladders, rungs):
+    """One line for each published size: the library's time, and each recorded rung's share of it."""
+    recorded = [r for r in rungs if any(s["rung"] == r.stem for x in ladders for s in x["steps"])]
+    if not recorded:
+        return ""
+    shares = {rung.stem: [] for rung in recorded}
+    lines = [f"At the sizes that the problem publishes: {device}, {min(x['time'] for x in ladders)[:10]}, "
+             f"capstone {ladders[0]['tool']}. The library: {ladders[0]['library']}.", "",
+             "| sizes | library | " + " | ".join(r.stem for r in recorded) + " |",
+             "|---|---|" + "---|" * len(recorded)]
+    for ladder in ladders:
+        steps = {step["rung"]: step for step in ladder["steps"] if "ms" in step}
+        cells = []
+        for rung in recorded:
+            step = steps.get(rung.stem)
+            if step:
+                shares[rung.stem].append(step["of_library"][0])
+            cells.append(percent(100 * step["of_library"][0]) if step else "no time")
+        lines.append(f"| {sizes_text(ladder['sizes'])} | {time_text(ladder['library_ms'])} | "
+                     + " | ".join(cells) + " |")
+    means = [percent(100 * statistics.geometric_mean(values)) for values in shares.values()]
+    lines.append(f"| geometric mean of {len(ladders)} | | " + " | ".join(means) + " |")
+    return "\n".join(lines)
 
 
 def overview(results, ladders):
