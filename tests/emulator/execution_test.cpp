@@ -374,6 +374,30 @@ __global__ void k(const float* x, float* y) {
   EXPECT_EQ(evaluate(source, {3.f, 1.0625f}, 8), (std::vector<float>{6.5f, 13, 1.25f, 10, 1, 2.75f, 9, 10}));
 }
 
+TEST(Arithmetic, SumsOfPairsUnderAConditionTakeTheRightPairs) {
+  const std::string source = kHead + R"(
+struct Pair { unsigned first, second; };
+__global__ void sums(float* y) {
+  __shared__ Pair of_warp[32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (lane == 31) of_warp[warp] = {215u + warp, 32u + 3 * warp};
+  __syncthreads();
+  Pair above{0, 0};
+#pragma unroll
+  for (int w = 0; w < 32; ++w)
+    if (w < warp) above.first += of_warp[w].first, above.second += of_warp[w].second;
+  y[threadIdx.x * 2] = above.first, y[threadIdx.x * 2 + 1] = above.second;
+}
+)" + launch("sums<<<1, 1024, 0, stream>>>(y);");
+  const auto y = evaluate(source, {0}, 2048);
+  ASSERT_EQ(y.size(), 2048u);
+  for (int t = 0; t < 1024; ++t) {
+    const int warp = t / 32, before = warp * (warp - 1) / 2;
+    ASSERT_EQ(y[t * 2], 215 * warp + before) << t;
+    ASSERT_EQ(y[t * 2 + 1], 32 * warp + 3 * before) << t;
+  }
+}
+
 TEST(Arithmetic, InlineScalarPtx) {
   const std::string source = kHead + R"(
 __global__ void k(const float* x, float* y) {

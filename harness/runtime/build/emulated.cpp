@@ -37,6 +37,8 @@ const std::vector<std::string> kCompileFlags = {
     "-fno-strict-aliasing",
     "-fno-math-errno",
     "-fno-trapping-math",
+    // g++ 12 reads the wrong ones of pairs that a vector loop loads under a condition.
+    "-fno-tree-loop-if-convert",
     "-fno-delete-null-pointer-checks",
     "-fno-pie",
     "-fno-pic",
