@@ -33,10 +33,14 @@ float value_of(std::uint16_t bits) {
   return value;
 }
 
-/// 2048 probes of each output at the measured size are 10^12 products: worth wider vectors where the CPU has
-/// them.
-__attribute__((target_clones("default", "arch=haswell"))) double dot(const double* x, const double* w,
-                                                                     std::int64_t h) {
+// 2048 probes of each output at the measured size are 10^12 products: worth wider vectors where the CPU has
+// them.
+#if defined(__x86_64__)
+#define FOR_WIDE_REGISTERS __attribute__((target_clones("arch=haswell", "default")))
+#else
+#define FOR_WIDE_REGISTERS
+#endif
+FOR_WIDE_REGISTERS double dot(const double* x, const double* w, std::int64_t h) {
   double sum[kLanes] = {}, result = 0;
   for (std::int64_t p = 0; p < h; p += kLanes)
     for (std::int64_t lane = 0; lane < kLanes; ++lane) sum[lane] += x[p + lane] * w[p + lane];

@@ -37,6 +37,56 @@ __global__ void k(float* y) {
   EXPECT_EQ(answer.value("block", Json()).size(), 3u) << answer;
 }
 
+/// A box of 4 x 4 floats of the 8 x 8 floats at x, fetched from (column, 2) or stored there.
+std::string tensor_copy(const std::string& column, bool load) {
+  const std::string where = load ? "%0], [%1, {%3, %4}], [%2];\" ::\"r\"(tile_at), \"l\"(&map), \"r\"(full_at)"
+                                 : "%0, {%2, %3}], [%1];\" ::\"l\"(&map), \"r\"(tile_at)";
+  const std::string copy = load ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes ["
+                                : "global.shared::cta.tile.bulk_group [";
+  return kHead + R"(
+#include <cuda.h>
+#include <cudaTypedefs.h>
+__global__ void k(const __grid_constant__ CUtensorMap map, float* y) {
+  __shared__ alignas(128) float tile[16];
+  __shared__ uint64_t full;
+  const unsigned tile_at = __cvta_generic_to_shared(tile), full_at = __cvta_generic_to_shared(&full);
+  tile[threadIdx.x % 16] = 3;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full_at));
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 64;" ::"r"(full_at) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.)" +
+         copy + where + ", \"r\"(" + column + R"(), "r"(2) : "memory");  // copy
+    asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+  }
+  y[threadIdx.x] = 1;
+}
+)" + launch(R"(
+  void* encode = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &result);
+  CUtensorMap map;
+  cuuint64_t extents[] = {8, 8}, strides[] = {32};
+  cuuint32_t box[] = {4, 4}, steps[] = {1, 1};
+  ((PFN_cuTensorMapEncodeTiled_v12000)encode)(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, )" +
+                std::string(load ? "const_cast<float*>(x)" : "y") + R"(, extents, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  k<<<1, 64>>>(map, y);)");
+}
+
+TEST(Failure, ATensorCopyBeginsAtASixteenthByteOfARow) {
+  for (const bool load : {true, false}) {
+    const std::string source = tensor_copy("1", load);
+    const Json answer = failure_of(source);
+    EXPECT_EQ(text(answer, "kind"), "undefined_behaviour") << answer;
+    EXPECT_NE(text(answer, "message").find("the innermost coordinate 1 is byte 4 of a row"), std::string::npos)
+        << answer;
+    EXPECT_EQ(answer.value("line", 0), line_of(source, "// copy"));
+    for (const char* column : {"4", "-4"})
+      EXPECT_EQ(evaluate(tensor_copy(column, load), std::vector<float>(64), 64).size(), 64u) << column;
+  }
+}
+
 TEST(Failure, ThreadsThatReturnEarlyDoNotBlockTheOthers) {
   const std::string source = kHead + R"(
 __global__ void k(const float* x, float* y, int n) {

@@ -128,6 +128,16 @@ void require_multiple(const void* pointer, unsigned alignment, const char* what,
     undefined_behaviour(file, line, "%s: the address %p is not a multiple of %u", what, pointer, alignment);
 }
 
+/// A box may begin at any row, but only at every 16th byte of it. What an H100 does otherwise is an illegal
+/// instruction.
+void require_aligned_start(const TensorMap& map, std::int32_t innermost, const char* file, int line) {
+  const std::int64_t bytes = std::int64_t{innermost} * bytes_of(map.element);
+  if (bytes % kBulkAlignment)
+    undefined_behaviour(file, line,
+                        "tensor copy: the innermost coordinate %d is byte %lld of a row, not a multiple of %u",
+                        innermost, static_cast<long long>(bytes), kBulkAlignment);
+}
+
 /// Calls visit(place in shared memory, place in the tensor or null, bytes) for pieces that neither swizzling
 /// nor the tensor's edge cuts.
 template <class Visit>
@@ -244,6 +254,7 @@ void tensor_copy_to_shared(char* to, const void* raw, std::uint64_t* barrier, in
                            const std::int32_t* coordinates, unsigned multicast, const char* file, int line) {
   const TensorMap map = checked_map(raw, rank, file, line);
   require_multiple(to, kTensorAlignment, "tensor copy", file, line);
+  require_aligned_start(map, coordinates[0], file, line);
   const Coordinates at(rank, coordinates);
   const void* pc = __builtin_return_address(0);
   for_each_receiver(to, barrier, multicast, [=](char* place, std::uint64_t* told) {
@@ -261,6 +272,7 @@ void tensor_copy_to_global(const void* raw, const char* from, int rank, const st
                            Reduction reduction, const char* file, int line) {
   const TensorMap map = checked_map(raw, rank, file, line);
   require_multiple(from, kTensorAlignment, "tensor copy", file, line);
+  require_aligned_start(map, coordinates[0], file, line);
   const Coordinates at(rank, coordinates);
   const void* pc = __builtin_return_address(0);
   for_each_piece(map, const_cast<char*>(from), at.at,
