@@ -410,9 +410,7 @@ Result<void> flash_traffic(const Context& context) {
 
 // For demos that take nothing from the user.
 template <Result<void> (*plain)(const Context&)>
-Result<void> alone(const Context& context, const DemoInputs& inputs) {
-  if (!inputs.kernel.empty()) return fail("this demo takes no --kernel", {}, "capstone demo serving does");
-  if (!inputs.record.empty()) return fail("this demo records nothing", {}, "capstone demo serving does");
+Result<void> alone(const Context& context, const DemoInputs&) {
   return plain(context);
 }
 
@@ -430,8 +428,12 @@ const std::vector<Demo>& demos() {
        "Nothing is clever yet. There are only more hands.", alone<cpu_vs_gpu>},
       {"mountain", "L1", "naive matmul and the library, back to back",
        "That gap is the mountain. We climb it until lecture 6.", alone<mountain>},
-      {"warmup", "L2", "the first launches of a process, one by one",
-       "The first time is a time of the machine. The kernel comes later.", warmup_demo},
+      {"warmup",
+       "L2",
+       "the first launches of a process, one by one",
+       "The first time is a time of the machine. The kernel comes later.",
+       warmup_demo,
+       {"--record"}},
       {"cold-cache", "L2", "one kernel with cold and with warm caches",
        "If you time it twice, you time two different things.", alone<cold_cache>},
       {"off-by-one", "L2", "a wrong index, and gate one catching it",
@@ -448,10 +450,30 @@ const std::vector<Demo>& demos() {
        "You can change your mind about the largest, if you mend the sum.", alone<online_softmax>},
       {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096",
        "It does more arithmetic, and it is faster: it was never about the arithmetic.", alone<flash_traffic>},
-      {"serving", "W4", "static and continuous batching in a small server, with your attention kernel",
-       "A batch that waits for its slowest request wastes every other place.", serving_demo},
-      {"feedback", "W6", "a model that gets the judge's words after each try",
-       "It does not need more tries. It needs to be told what was wrong.", alone<feedback_demo>}};
+      {"serving",
+       "W4",
+       "static and continuous batching in a small server, with your attention kernel",
+       "A batch that waits for its slowest request wastes every other place.",
+       serving_demo,
+       {"--kernel", "--record"}},
+      {"monkeys",
+       "W6",
+       "one prompt many times: tries, the correct ones, and the formula beside them",
+       "A hundred monkeys need an editor at the door. The editor is what you built.",
+       monkeys_demo,
+       {"--from", "--problem", "-k"}},
+      {"feedback",
+       "W6",
+       "a model that gets the judge's words after each try",
+       "It does not need more tries. It needs to be told what was wrong.",
+       feedback_demo,
+       {"--from", "--problem"}},
+      {"evolution",
+       "W6",
+       "ideas, rounds and the winner's ancestors; then the three searches at equal tries",
+       "It remembers what worked. That is the difference between sampling and evolution.",
+       evolution_demo,
+       {"--from", "--problem", "-k"}}};
   return all;
 }
 

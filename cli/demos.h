@@ -11,6 +11,10 @@ namespace capstone::cli {
 struct DemoInputs {
   std::string kernel;  ///< "attention=human/kernel.cu": in place of the demo's own
   std::string record;  ///< the file for what was measured
+  // of recorded searches
+  std::string from;     ///< a record or a project, in place of the recorded ones; empty: those
+  std::string problem;  ///< this one alone; empty: all
+  int tries = 0;        ///< the first ones alone; 0: all
 };
 
 struct Demo {
@@ -19,6 +23,7 @@ struct Demo {
   const char* what;     ///< one line for the list
   const char* line;     ///< to say at the board
   Result<void> (*run)(const Context& context, const DemoInputs& inputs);
+  std::vector<std::string> takes = {};  ///< "--kernel": the options that it knows what to do with
 };
 const std::vector<Demo>& demos();
 

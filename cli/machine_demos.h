@@ -1,10 +1,30 @@
 #pragma once
-// A demo of the machine's side, played from recorded runs: no network, no GPU.
-#include "cli/context.h"
+// Demos of the machine's side, played from recorded runs: no network, no GPU.
+#include <string>
+#include <vector>
+
+#include "cli/demos.h"
+#include "harness/workflows/recorded_runs.h"
 
 namespace capstone::cli {
 
 /// Chains of tries, each with the judge's words on the last one.
-Result<void> feedback_demo(const Context& context);
+Result<void> feedback_demo(const Context& context, const DemoInputs& inputs);
+/// Independent tries: how many it takes, beside the formula of the blackboard.
+Result<void> monkeys_demo(const Context& context, const DemoInputs& inputs);
+/// Ideas, kernels and rounds; and the three searches at equal numbers of tries.
+Result<void> evolution_demo(const Context& context, const DemoInputs& inputs);
+
+/// The recorded searches that a demo may play: those with a judged kernel, of the problem that the user
+/// named.
+/// @param kind  "sample", "refine", "evolve": at least one of it
+/// @error there is none; says how to record one
+Result<std::vector<workflows::RecordedRun>> searches_to_play(const Context& context, const DemoInputs& inputs,
+                                                             const std::string& kind);
+
+/// "softmax: 8 tries of one prompt (judged on: NVIDIA H100, 2026-11-26)"
+std::string heading(const Context& context, const workflows::RecordedRun& run, const std::string& what);
+/// On a terminal: a moment between two of so many lines, so that the room can follow.
+void beat(const Context& context, std::size_t lines);
 
 }  // namespace capstone::cli

@@ -55,12 +55,7 @@ std::string tables_of(const machine::Summary& s, const machine::Tree& tree, cons
       text += "\n" + join(shares, ", ");
     }
   }
-  if (!s.failures.empty()) {
-    Table table({"failures", "", "first", "what went wrong there"}, {false, true});
-    for (const machine::FailureClass& f : s.failures)
-      table.row({f.verdict, std::to_string(f.count), f.first, f.line.substr(0, f.line.find('\n'))});
-    text += "\n\n" + table.text(t);
-  }
+  if (const std::string failures = failures_text(s, t); !failures.empty()) text += "\n\n" + failures;
   return text;
 }
 
@@ -76,6 +71,14 @@ std::string node_line(const Node& node, const Terminal& t) {
   if (node.correct() && node.doubtful()) line += t.paint_err(Tone::kWarn, ", needs an explanation");
   if (!node.failure.empty()) line += ": " + one_line(node.failure);
   return line;
+}
+
+std::string failures_text(const machine::Summary& summary, const Terminal& t) {
+  if (summary.failures.empty()) return {};
+  Table table({"failures", "", "first", "what went wrong there"}, {false, true});
+  for (const machine::FailureClass& f : summary.failures)
+    table.row({f.verdict, std::to_string(f.count), f.first, f.line.substr(0, f.line.find('\n'))});
+  return table.text(t);
 }
 
 std::string progress_text(const machine::Tree& tree, const machine::RunInfo& info) {

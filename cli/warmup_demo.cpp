@@ -7,6 +7,7 @@
 
 #include "cli/show.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/workflows/first_launches.h"
 #include "harness/workflows/output_path.h"
 
@@ -70,7 +71,6 @@ void show(const Context& context, const FirstLaunches& run) {
 }  // namespace
 
 Result<void> warmup_demo(const Context& context, const DemoInputs& inputs) {
-  if (!inputs.kernel.empty()) return fail("this demo takes no --kernel", {}, "capstone demo serving does");
   std::filesystem::path record;
   if (!inputs.record.empty()) {
     CAPSTONE_TRY(record, output_path(context, inputs.record, workflows::Output::kDemo));

@@ -15,6 +15,28 @@
 namespace capstone::cli {
 namespace {
 
+// An option that the demo would ignore is an error.
+Result<void> check_inputs(const Demo& chosen, const DemoInputs& inputs) {
+  const std::pair<const char*, bool> given[] = {{"--kernel", !inputs.kernel.empty()},
+                                                {"--record", !inputs.record.empty()},
+                                                {"--from", !inputs.from.empty()},
+                                                {"--problem", !inputs.problem.empty()},
+                                                {"-k", inputs.tries > 0}};
+  const auto takes = [](const Demo& one, const std::string& option) {
+    return std::find(one.takes.begin(), one.takes.end(), option) != one.takes.end();
+  };
+  for (const auto& [option, is_given] : given) {
+    if (!is_given || takes(chosen, option)) continue;
+    std::vector<std::string> others;
+    for (const Demo& one : demos())
+      if (takes(one, option)) others.push_back(std::string("capstone demo ") + one.name);
+    return fail(fmt::format("this demo takes no {}", option), {},
+                fmt::format("{} {}", join(others, ", "), others.size() == 1 ? "does" : "do"),
+                ExitCode::kUsage);
+  }
+  return {};
+}
+
 Result<ExitCode> demo(const Context& context, const std::string& name, const DemoInputs& inputs) {
   const Terminal& t = context.terminal;
   if (name.empty()) {
@@ -33,6 +55,7 @@ Result<ExitCode> demo(const Context& context, const std::string& name, const Dem
     return fail("no demo is called " + name, {},
                 (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
+  CAPSTONE_CHECK(check_inputs(*chosen, inputs));
   t.out(syllabus_line(chosen->session, t) + "\n");
   CAPSTONE_CHECK(chosen->run(context, inputs));
   t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
@@ -58,6 +81,13 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   command->add_option("--kernel", inputs->kernel, "serving: your kernel in the server")
       ->option_text("attention=FILE");
   command->add_option("--record", inputs->record, "serving, warmup: write what was measured to this file");
+  command
+      ->add_option("--from", inputs->from,
+                   "monkeys, feedback, evolution: a project or a record, in place of the recorded ones")
+      ->option_text("PATH");
+  command->add_option("--problem", inputs->problem, "monkeys, feedback, evolution: of this problem alone");
+  command->add_option("-k", inputs->tries, "monkeys, evolution: the first k tries alone")
+      ->check(CLI::Range(1, 100000));
   command->callback([&context, &action, name, inputs] {
     action = [&context, name, inputs] { return demo(context, *name, *inputs); };
   });

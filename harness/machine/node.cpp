@@ -98,6 +98,7 @@ void to_json(Json& json, const Node& n) {
               {"tokens_out", n.tokens_out},
               {"cost", n.cost},
               {"seconds", n.seconds},
+              {"judge_seconds", n.judge_seconds},
               {"requests", n.requests},
               {"notes", n.notes},
               {"ideas", n.ideas},
@@ -139,6 +140,7 @@ void from_json(const Json& json, Node& n) {
   read(json, "tokens_out", n.tokens_out);
   read(json, "cost", n.cost);
   read(json, "seconds", n.seconds);
+  read(json, "judge_seconds", n.judge_seconds);
   read(json, "requests", n.requests);
   read(json, "notes", n.notes);
   read(json, "ideas", n.ideas);

@@ -65,6 +65,7 @@ struct Node {
   std::string model;                        ///< as the provider named it
   std::int64_t tokens_in = 0, tokens_out = 0;
   double cost = 0, seconds = 0;  ///< of the answer
+  double judge_seconds = 0;      ///< of all its judgements; 0: taken over from the same code, or not recorded
   int requests = 0;
   std::vector<std::string> notes = {};  ///< of the provider: "the provider cut the reply off …"
 

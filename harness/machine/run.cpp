@@ -218,9 +218,12 @@ class Run {
     judging_.insert(node.name);
     start([this, node, again] {
       Result<fs::path> source = parts_.archive->kernel_file(node.source_sha256, node.python);
+      const Clock::time_point begun = Clock::now();
       Result<Judged> judged =
           source ? parts_.judge(node, *source, again) : Result<Judged>(fail(source.error()));
-      return Finding([this, node, again, judged] { return take_verdict(node, again, judged); });
+      Node timed = node;
+      timed.judge_seconds += std::chrono::duration<double>(Clock::now() - begun).count();
+      return Finding([this, timed, again, judged] { return take_verdict(timed, again, judged); });
     });
   }
 

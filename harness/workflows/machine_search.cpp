@@ -269,7 +269,11 @@ Result<NodeTexts> texts_of(const m::Node& node, const Workspace& workspace) {
 
 Result<Json> environment_of(const MachineRun& run, const Workspace& workspace) {
   CAPSTONE_TRY(const m::Archive archive, machine_archive(workspace));
-  for (auto node = run.tree.rbegin(); node != run.tree.rend(); ++node) {
+  return environment_of(run.tree, archive);
+}
+
+Result<Json> environment_of(const m::Tree& tree, const m::Archive& archive) {
+  for (auto node = tree.rbegin(); node != tree.rend(); ++node) {
     if (node->measurement_sha256.empty()) continue;
     CAPSTONE_TRY(const std::string measurement, archive.text(node->measurement_sha256));
     return Json::parse(measurement).get<Measurement>().environment;

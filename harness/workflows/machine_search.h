@@ -60,6 +60,7 @@ Result<NodeTexts> texts_of(const machine::Node& node, const Workspace& workspace
 
 /// The device, driver and version of the tool with which the last judged kernel was judged; empty: none was.
 Result<Json> environment_of(const MachineRun& run, const Workspace& workspace);
+Result<Json> environment_of(const machine::Tree& tree, const machine::Archive& archive);
 
 /// Writes a run as a self-contained page. @return where it is
 Result<std::filesystem::path> write_machine_page(const MachineRun& run, const std::string& out,

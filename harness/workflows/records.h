@@ -8,11 +8,12 @@
 
 namespace capstone::workflows {
 
+inline constexpr std::size_t kLargestRecord = std::size_t{4} << 20;  // [B]
+
 /// The records in a folder and below it, in no order. @param read  makes one from its JSON; files that it
 /// refuses are left out.
 template <class Read>
 auto records_below(const std::filesystem::path& folder, const Read& read) {
-  constexpr std::size_t kLargestRecord = std::size_t{1} << 20;  // [B]
   std::vector<typename std::invoke_result_t<Read, const Json&>::value_type> records;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {

@@ -137,12 +137,31 @@ TEST_F(Demos, ServingNamesWhatItCannotBuildOrFind) {
   EXPECT_TRUE(says(other.err, "this demo takes no --kernel"));
 }
 
+TEST_F(Demos, OfSearchesSayWhatIsMissingAndOthersRefuseTheirOptions) {
+  for (const char* name : {"monkeys", "feedback", "evolution"}) {
+    const Outcome missing = capstone({"demo", name, "--problem", "no_such"});
+    EXPECT_EQ(missing.code, 3) << missing;
+    EXPECT_TRUE(says(missing.err, "no recorded search of this kind"));
+    EXPECT_TRUE(says(missing.err, "--from PROJECT"));
+    const Outcome nowhere = capstone({"demo", name, "--from", "nowhere"});
+    EXPECT_EQ(nowhere.code, 2) << nowhere;
+    EXPECT_TRUE(says(nowhere.err, "no such file or folder"));
+  }
+  spit(home_ / "other.json", "{}");
+  EXPECT_TRUE(says(capstone({"demo", "monkeys", "--from", "other.json"}).err, "not a run of the machine"));
+  const Outcome other = capstone({"demo", "receipt", "--problem", "softmax"});
+  EXPECT_EQ(other.code, 2) << other;
+  EXPECT_TRUE(says(other.err, "this demo takes no --problem"));
+  EXPECT_TRUE(says(other.err, "capstone demo monkeys, capstone demo feedback, capstone demo evolution do"));
+  EXPECT_TRUE(says(capstone({"demo", "feedback", "-k", "3"}).err, "this demo takes no -k"));
+}
+
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome list = capstone({"demo"});
   ASSERT_EQ(list.code, 0) << list;
-  for (const char* name :
-       {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt", "coalescing", "bank-conflict",
-        "online-softmax", "flash-traffic", "roofline", "two-gates", "serving"})
+  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt",
+                           "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",
+                           "two-gates", "serving", "monkeys", "feedback", "evolution"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

@@ -140,6 +140,51 @@ TEST_F(Machine, EvolutionGrowsFromIdeasToKernelsToTheNextRound) {
   EXPECT_TRUE(says(machine({"show", "2-1", "--part", "prompt"}, root).out, "## The kernel to improve"));
 }
 
+TEST_F(Machine, DemosPlayTheSearchesOfAProjectFromItsArchiveAndFromARecord) {
+  const fs::path root = project("mine", {}, "vector_add");
+  for (const char* name : {"0001", "0002"}) reply_code(name, add("x[i] - y[i]") + "// " + name);
+  reply_code("0003", add("x[i] + y[i]"));
+  reply("0004", "I would rather not.");
+  ASSERT_EQ(search({"sample", "-k", "4"}, root).code, 0);
+  const Outcome none = capstone({"demo", "evolution", "--from", root.string()});
+  EXPECT_EQ(none.code, 3) << none;
+  EXPECT_TRUE(says(none.err, "no recorded search of this kind (evolve)"));
+  EXPECT_TRUE(says(none.err, "capstone machine evolve"));
+
+  const Outcome monkeys = capstone({"demo", "monkeys", "--from", root.string()});
+  ASSERT_EQ(monkeys.code, 0) << monkeys;
+  EXPECT_TRUE(says(monkeys.out, "vector_add: 4 tries of one prompt (judged on: CPU (emulated CUDA)"));
+  EXPECT_TRUE(says(monkeys.out, "     3        1     70 %      75 %   0003"));  // p = 1/3: 1 - (2/3)^3
+  EXPECT_TRUE(says(monkeys.out, "gate two did not judge here"));
+  EXPECT_TRUE(says(monkeys.out, "3 wrong, 1 of them with a diagnosis that an earlier one had:"));
+  EXPECT_TRUE(says(monkeys.out, "(0001 0002)"));
+  EXPECT_TRUE(says(monkeys.out, "NO CODE   1  0004"));
+  const Outcome first = capstone({"demo", "monkeys", "--from", root.string(), "-k", "2"});
+  EXPECT_TRUE(says(first.out, "vector_add: 2 tries of one prompt"));
+
+  reply("1-1", "1. Plain coalesced loads by every thread.\n2. Vectorised accesses of sixteen bytes.\n");
+  reply_code("1-1-1-1", add("x[i] + y[i]"));
+  reply_code("1-1-2-1", add("x[i] * y[i]"));
+  reply("2-1", "1. Several elements for each thread.\n2. Vectorised accesses of sixteen bytes, again.\n");
+  reply_code("2-1-1-1", add("y[i] + x[i]"));
+  ASSERT_EQ(search({"evolve", "--rounds", "2", "--islands", "1", "--ideas", "2", "--each", "1"}, root).code,
+            0);
+  const Outcome evolution = capstone({"demo", "evolution", "--from", root.string()});
+  ASSERT_EQ(evolution.code, 0) << evolution;
+  EXPECT_TRUE(says(evolution.out, "vector_add: 3 kernels in 2 rounds"));
+  EXPECT_TRUE(says(evolution.out, "(merged with 1-1, idea 2)"));
+  EXPECT_TRUE(says(evolution.out, "how 1-1-1-1 came to be:"));
+  EXPECT_TRUE(says(evolution.out, "idea: Plain coalesced loads by every thread."));
+  EXPECT_TRUE(says(evolution.out, "vector_add: the first 3 kernels of each search"));
+  EXPECT_TRUE(says(evolution.out, "modelled from counts on a CPU"));
+
+  spit(home_ / "evolve.json", machine({"show", "--format", "json"}, root).out);
+  const Outcome record = capstone({"demo", "evolution", "--from", "evolve.json"});
+  ASSERT_EQ(record.code, 0) << record;
+  EXPECT_TRUE(says(record.out, "vector_add: 3 kernels in 2 rounds"));
+  EXPECT_TRUE(says(record.out, "nothing to compare with"));
+}
+
 // Each reply tries to do harm; the search records its failure, and everything is still there.
 TEST_F(Machine, HostileRepliesHarmNothingAndAreRecordedFailures) {
   const fs::path root = project("mine", {}, "vector_add");

@@ -79,7 +79,7 @@ Result<std::string> evolve(const fs::path& folder) {
 Json tree_in(const fs::path& folder) {
   const Archive archive = Archive::open(folder).value();
   Tree tree = archive.tree(archive.runs().value().front()).value();
-  for (Node& node : tree) node.seconds = 0;
+  for (Node& node : tree) node.seconds = node.judge_seconds = 0;
   return tree;
 }
 

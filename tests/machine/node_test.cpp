@@ -17,6 +17,7 @@ TEST(Node, SurvivesTheWayThroughJson) {
   node.state = NodeState::kDone;
   node.tokens_in = 12;
   node.cost = 0.25;
+  node.judge_seconds = 1.5;
   node.verdict = "PASS";
   node.fitness = Fitness{{1.5, 1.4, 1.6}, true};
   node.behaviour = {"memory", 2, 1.5, 256, 4096, "bulk", "wgmma"};
@@ -25,6 +26,12 @@ TEST(Node, SurvivesTheWayThroughJson) {
   EXPECT_EQ(Json(back), Json(node));
   EXPECT_TRUE(back.proven());
   EXPECT_EQ(back.behaviour.cell(), "bulk · wgmma · 2 launches · memory · moves up to 2.5x");
+}
+
+TEST(Node, OfAnOlderRecordHasNoTimeOfJudging) {
+  Json json = Node();
+  json.erase("judge_seconds");
+  EXPECT_EQ(json.get<Node>().judge_seconds, 0);
 }
 
 TEST(Node, SameTokensAreTheSameCodeWhateverItsComments) {
