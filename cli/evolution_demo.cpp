@@ -44,8 +44,9 @@ void play_round(const Context& context, const RecordedRun& run, const EvolutionR
   const auto fates = machine::fates_of(run.tree);
   for (const Node& node : run.tree) {
     if (node.kind != NodeKind::kIdeas || node.round != round.round) continue;
-    tell(context, fmt::format("island {}: {} ideas{}", node.island, node.ideas.size(),
-                              node.parent.empty() ? "" : " on " + node.parent));
+    tell(context,
+         fmt::format("island {}: {} idea{}{}", node.island, node.ideas.size(),
+                     node.ideas.size() == 1 ? "" : "s", node.parent.empty() ? "" : " on " + node.parent));
     for (const machine::IdeaFate& fate : fates.at(node.name))
       tell(context, fmt::format("  {}. {}{}", fate.number, short_idea(fate.text),
                                 fate.same_as.empty() ? "" : " (merged with " + fate.same_as + ")"));
@@ -162,7 +163,7 @@ void compare(const Context& context, const std::string& problem, const std::stri
     int correct = 0, faster = 0;
     for (const Node* node : part.tries) {
       correct += node->correct();
-      faster += node->correct() && node->faster();
+      faster += node->correct() && node->faster() && !node->doubtful();
       confirmed = confirmed || node->confirmed;
     }
     table.row({part.run->info.kind, std::to_string(part.tries.size()), std::to_string(part.ideas_asked),

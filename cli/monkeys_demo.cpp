@@ -22,7 +22,8 @@ std::string rounded_percent(double share) { return fmt::format("{:.0f} %", share
 
 std::vector<bool> hits_of(const std::vector<const Node*>& tries, bool both_gates) {
   std::vector<bool> hits;
-  for (const Node* node : tries) hits.push_back(node->correct() && (!both_gates || node->faster()));
+  for (const Node* node : tries)
+    hits.push_back(node->correct() && (!both_gates || (node->faster() && !node->doubtful())));
   return hits;
 }
 
@@ -56,11 +57,14 @@ void climb(const Context& context, const std::vector<const Node*>& tries, const 
   }
 }
 
-void table_of_k(const Context& context, const Coverage& first, const Coverage* both) {
+void table_of_k(const Context& context, const std::vector<const Node*>& tries, const Coverage& first,
+                const Coverage* both) {
   std::vector<std::string> titles{"k", "formula", "pass@k, correct"};
   if (both) titles.insert(titles.end(), {"formula", "pass@k, correct and faster"});
+  const bool measured = machine::is_measured(tries);
+  const bool scored = machine::fittest(tries, measured) != nullptr;
+  if (scored) titles.emplace_back("best of k, on average");
   Table table(titles, std::vector<bool>(titles.size(), true));
-  const std::size_t n = first.points.size();
   const auto add = [&](std::size_t k) {
     std::vector<std::string> cells{std::to_string(k)};
     for (const Coverage* c : {&first, both})
@@ -68,11 +72,19 @@ void table_of_k(const Context& context, const Coverage& first, const Coverage* b
         cells.push_back(rounded_percent(c->points[k - 1].formula.point));
         cells.push_back(rounded_percent(c->points[k - 1].measured));
       }
+    const double best = machine::expected_best(tries, measured, static_cast<int>(k)).value_or(0);
+    if (scored) cells.push_back(measured ? format_speedup(best) : rounded_percent(best));
     table.row(std::move(cells));
   };
-  for (std::size_t k = 1; k < n; k *= 2) add(k);
-  add(n);
+  for (std::size_t k = 1; k < tries.size(); k *= 2) add(k);
+  add(tries.size());
   tell(context, "\nat least one of k tries:\n" + table.text(context.terminal));
+  if (scored)
+    tell(context, measured
+                      ? "best: the speedup over the baseline, the lower end of its interval; a wrong try "
+                        "counts 0"
+                      : "best: modelled from counts on a CPU, the share of the problem's lower bound; a "
+                        "wrong try counts 0");
 }
 
 void tell_the_parting(const Context& context, const Coverage& c, const std::string& gates) {
@@ -112,7 +124,9 @@ void why_they_part(const Context& context, const std::vector<const Node*>& tries
   }
   if (const int repeated = machine::repeated_sources(tries))
     tell(context, fmt::format("sources that repeat an earlier one, token for token: {}", repeated));
-  if (wrong == 0) return tell(context, "no try is wrong: there is no mistake to repeat");
+  if (wrong == 0)
+    return tell(context,
+                "no try is wrong: there is no mistake to repeat, and more tries can bring speed alone");
   if (wrong == mistakes.size())
     return tell(context, fmt::format("{} wrong, and the judge gives no diagnosis twice: nothing here speaks "
                                      "against independent tries",
@@ -143,7 +157,7 @@ void play_sample(const Context& context, const RecordedRun& run, const std::vect
   tell(context, fmt::format("formula: 1-(1-p)^k with the p of the first {} tries; measured: pass@k, the "
                             "unbiased estimate from all {}",
                             correct.fitted, tries.size()));
-  table_of_k(context, correct, timed ? &faster : nullptr);
+  table_of_k(context, tries, correct, timed ? &faster : nullptr);
   tell(context, "");
   tell_the_parting(context, correct, "correct");
   if (timed)
@@ -155,6 +169,9 @@ void play_sample(const Context& context, const RecordedRun& run, const std::vect
   if (const std::string failures = failures_text(machine::summarise(played, run.info), context.terminal);
       !failures.empty())
     tell(context, "\n" + failures);
+  if (const auto doubtful = std::count_if(tries.begin(), tries.end(),
+                                          [](const Node* n) { return n->correct() && n->doubtful(); }))
+    tell(context, fmt::format("not counted as faster: {} that a person has to look at first", doubtful));
   why_they_part(context, tries);
 }
 

@@ -35,6 +35,12 @@ std::string mistake_of(const Node& node) {
   return text.empty() ? node.verdict : node.verdict + ": " + text;
 }
 
+// Whether a try may be the best.
+bool counts(const Node& node, bool measured) {
+  return node.correct() && !node.doubtful() && node.confirmed.value_or(true) && node.fitness &&
+         node.fitness->measured == measured;
+}
+
 template <class What>
 std::vector<Alike> grouped(const std::vector<const Node*>& tries, const What& what) {
   std::vector<Alike> groups;
@@ -128,12 +134,25 @@ bool is_measured(const std::vector<const Node*>& tries) {
 
 const Node* fittest(const std::vector<const Node*>& tries, bool measured) {
   const Node* best = nullptr;
-  for (const Node* node : tries) {
-    if (!node->correct() || node->doubtful() || !node->confirmed.value_or(true)) continue;
-    if (!node->fitness || node->fitness->measured != measured) continue;
-    if (!best || node->fitness->low() > best->fitness->low()) best = node;
-  }
+  for (const Node* node : tries)
+    if (counts(*node, measured) && (!best || node->fitness->low() > best->fitness->low())) best = node;
   return best;
+}
+
+std::optional<double> expected_best(const std::vector<const Node*>& tries, bool measured, int k) {
+  const int n = static_cast<int>(tries.size());
+  if (k < 1 || k > n) return std::nullopt;
+  std::vector<double> worth;
+  for (const Node* node : tries) worth.push_back(counts(*node, measured) ? node->fitness->low() : 0);
+  std::sort(worth.begin(), worth.end());
+  // The best of k is at most the i-th smallest if none of the n - i above it is drawn.
+  double mean = 0, below = 0;
+  for (int i = 1; i <= n; ++i) {
+    const double share = 1 - pass_at_k(n, n - i, k).value_or(0);
+    mean += worth[static_cast<std::size_t>(i) - 1] * (share - below);
+    below = share;
+  }
+  return mean;
 }
 
 std::vector<EvolutionRound> rounds_of(const Tree& tree, int most) {

@@ -61,6 +61,10 @@ bool is_measured(const std::vector<const Node*>& tries);
 /// look at. By the lower end of its fitness; the first of equals. Null: there is none.
 const Node* fittest(const std::vector<const Node*>& tries, bool measured);
 
+/// What the best of k tries is worth on average, over all choices of k of these. A try is worth the lower end
+/// of its fitness, or 0 where fittest() would pass over it. Nothing for k > n.
+std::optional<double> expected_best(const std::vector<const Node*>& tries, bool measured, int k);
+
 /// One round of an evolution, over all islands.
 struct EvolutionRound {
   int round = 0, islands = 0;

@@ -128,6 +128,15 @@ TEST(History, TheFittestIsNeverModelledDoubtfulOrRefuted) {
   EXPECT_EQ(fittest({}, true), nullptr);
 }
 
+TEST(History, TheBestOfMoreTriesIsWorthMoreOnAverage) {
+  const Tree tree{scored("a", 1, true), scored("b", 3, true), done("c", "WRONG"), scored("d", 9, false)};
+  const auto tries = judged_tries(tree);  // worth 1, 3, 0, 0
+  EXPECT_DOUBLE_EQ(expected_best(tries, true, 1).value(), 1);
+  EXPECT_NEAR(expected_best(tries, true, 2).value(), (3 * 3 + 2 * 1) / 6.0, 1e-12);
+  EXPECT_DOUBLE_EQ(expected_best(tries, true, 4).value(), 3);
+  EXPECT_FALSE(expected_best(tries, true, 5));
+}
+
 TEST(History, RoundsCountIdeasOverAllIslandsAndKeepTheBestSoFar) {
   Tree tree;
   const auto ideas = [&tree](const std::string& name, int round, int island, const std::string& parent,
