@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "cli/machine_demos.h"
 #include "cli/show_machine.h"
@@ -26,16 +25,7 @@ std::string short_idea(const std::string& idea) {
   return one_line(to_utf8(idea.substr(0, kIdeaBytes))) + (idea.size() > kIdeaBytes ? "…" : "");
 }
 
-// "1.52x [1.48x, 1.55x]"
-std::string score(const Node* node) {
-  if (!node || !node->fitness) return "-";
-  const machine::Fitness& f = *node->fitness;
-  if (!f.measured) return fmt::format("{:.0f} %, modelled", f.value.point * 100);
-  return fmt::format("{} [{}, {}]", format_speedup(f.value.point), format_speedup(f.value.low),
-                     format_speedup(f.value.high));
-}
-
-std::string scored(const Node* node) { return node ? node->name + "  " + score(node) : "-"; }
+std::string scored(const Node* node) { return node ? node->name + "  " + short_score(*node) : "-"; }
 
 void play_round(const Context& context, const RecordedRun& run, const EvolutionRound& round,
                 std::size_t lines) {
@@ -79,7 +69,7 @@ void show_ancestry(const Context& context, const RecordedRun& run, const Node* w
   tell(context, fmt::format("\nhow {} came to be:", context.terminal.paint(Tone::kBold, winner->name)));
   const Node* parent = nullptr;
   for (const Node* node : line) {
-    std::string text = fmt::format("  {}  {}", node->name, score(node));
+    std::string text = fmt::format("  {}  {}", node->name, short_score(*node));
     if (parent && parent->island != node->island)
       text += fmt::format(", moved from island {}", parent->island);
     if (!node->inspirations.empty()) text += ", shown besides: " + join(node->inspirations, ", ");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "cli/show_machine.h"
@@ -22,7 +21,7 @@ bool has_judged(const machine::Tree& tree) {
   return std::any_of(tree.begin(), tree.end(), [](const Node& node) { return node.judged(); });
 }
 
-// The problems whose recorded replies of this kind no judge has seen yet, or whose record was left out.
+// The problems for which replies of this kind are here.
 std::vector<std::string> problems_with_replies(const fs::path& examples, const std::string& kind) {
   std::vector<std::string> problems;
   std::error_code ignored;
@@ -34,14 +33,16 @@ std::vector<std::string> problems_with_replies(const fs::path& examples, const s
 
 Error nothing_to_play(const fs::path& examples, const DemoInputs& inputs, const std::string& kind) {
   std::string hint = fmt::format("run `capstone machine {}` in a project and name it: --from PROJECT", kind);
-  if (const auto waiting = problems_with_replies(examples, kind); inputs.from.empty() && !waiting.empty())
+  std::vector<std::string> waiting = problems_with_replies(examples, kind);
+  if (!inputs.problem.empty())
+    std::erase_if(waiting, [&](const std::string& problem) { return problem != inputs.problem; });
+  if (inputs.from.empty() && waiting.empty())
+    hint += "; a package for students leaves the recorded searches out";
+  else if (inputs.from.empty())
     hint += fmt::format(
         "; replies without a judge's record are here for {}: capstone init PROBLEM tries && cd tries && "
         "capstone machine {} --recorded {}/PROBLEM/{}",
         join(waiting, ", "), kind, examples.string(), kind);
-  std::error_code ignored;
-  if (inputs.from.empty() && !fs::exists(examples, ignored))
-    hint += "; a package for students leaves the recorded searches out";
   return {fmt::format("no recorded search of this kind ({}{}{})", kind, inputs.problem.empty() ? "" : ", ",
                       inputs.problem),
           inputs.from.empty() ? examples.string() : inputs.from, hint, ExitCode::kEnvironment};
@@ -81,6 +82,14 @@ Result<std::vector<RecordedRun>> searches_to_play(const Context& context, const 
 std::string heading(const Context& context, const RecordedRun& run, const std::string& what) {
   return fmt::format("\n{}{} (judged on: {}, {})", context.terminal.paint(Tone::kBold, run.info.problem),
                      what, run.device.empty() ? "not recorded" : run.device, run.info.started.substr(0, 10));
+}
+
+std::string short_score(const Node& node) {
+  if (!node.fitness) return "-";
+  const machine::Fitness& f = *node.fitness;
+  if (!f.measured) return fmt::format("{:.0f} %, modelled", f.value.point * 100);
+  return fmt::format("{} [{}, {}]", format_speedup(f.value.point), format_speedup(f.value.low),
+                     format_speedup(f.value.high));
 }
 
 void beat(const Context& context, std::size_t lines) {

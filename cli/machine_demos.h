@@ -24,6 +24,8 @@ Result<std::vector<workflows::RecordedRun>> searches_to_play(const Context& cont
 
 /// "softmax: 8 tries of one prompt (judged on: NVIDIA H100, 2026-11-26)"
 std::string heading(const Context& context, const workflows::RecordedRun& run, const std::string& what);
+/// "1.52x [1.48x, 1.55x]" or "48 %, modelled"; "-" without a score.
+std::string short_score(const machine::Node& node);
 /// On a terminal: a moment between two of so many lines, so that the room can follow.
 void beat(const Context& context, std::size_t lines);
 

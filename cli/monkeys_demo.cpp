@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 
 #include "cli/machine_demos.h"
@@ -52,9 +54,29 @@ void climb(const Context& context, const std::vector<const Node*>& tries, const 
       line += fmt::format("  {:>7}  {:>8}", fitted ? rounded_percent(point.formula.point) : "-",
                           fitted ? rounded_percent(point.measured) : "-");
     }
-    tell(context, line + "   " + node_line(*tries[i], t));
+    const Node& node = *tries[i];
+    const Tone tone = !node.correct() ? Tone::kBad : node.faster() ? Tone::kGood : Tone::kPlain;
+    line += fmt::format(
+        "   {}  {}", node.name,
+        t.paint(tone, node.gate_two.empty() ? node.verdict : node.verdict + ", " + node.gate_two));
+    tell(context, node.fitness ? line + "  " + short_score(node) : line);
     beat(context, tries.size());
   }
+}
+
+// One column for each k; a column at the bottom is none.
+void draw(const Context& context, const Coverage& coverage, const std::string& gates) {
+  constexpr std::array<const char*, 9> kHeights{"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::size_t kWidest = 60;
+  const std::size_t n = coverage.points.size(), columns = std::min(n, kWidest);
+  std::string formula, measured;
+  for (std::size_t i = 0; i < columns; ++i) {
+    const CoveragePoint& point = coverage.points[columns > 1 ? i * (n - 1) / (columns - 1) : 0];
+    formula += kHeights[static_cast<std::size_t>(std::lround(point.formula.point * 8))];
+    measured += kHeights[static_cast<std::size_t>(std::lround(point.measured * 8))];
+  }
+  tell(context,
+       fmt::format("\n  formula   {}\n  measured  {}   k = 1 … {}, {}", formula, measured, n, gates));
 }
 
 void table_of_k(const Context& context, const std::vector<const Node*>& tries, const Coverage& first,
@@ -91,7 +113,8 @@ void tell_the_parting(const Context& context, const Coverage& c, const std::stri
   const std::string fitted =
       fmt::format("{}: p = {} from the first {} tries.", gates, rounded_percent(c.p.point), c.fitted);
   if (c.parts_at == 0)
-    return tell(context, fmt::format("{} The curves stay together over {} tries.", fitted, c.points.size()));
+    return tell(context, fmt::format("{} The curves stay together until k = {}, half of the tries.", fitted,
+                                     machine::widest_k(c.points.size())));
   const CoveragePoint& at = c.points[static_cast<std::size_t>(c.parts_at) - 1];
   tell(context,
        fmt::format("{} {} at k = {}: the formula says {}, all {} tries say {}.", fitted,
@@ -157,6 +180,7 @@ void play_sample(const Context& context, const RecordedRun& run, const std::vect
   tell(context, fmt::format("formula: 1-(1-p)^k with the p of the first {} tries; measured: pass@k, the "
                             "unbiased estimate from all {}",
                             correct.fitted, tries.size()));
+  draw(context, timed ? faster : correct, timed ? "correct and faster" : "correct");
   table_of_k(context, tries, correct, timed ? &faster : nullptr);
   tell(context, "");
   tell_the_parting(context, correct, "correct");

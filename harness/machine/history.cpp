@@ -67,6 +67,8 @@ std::vector<const Node*> judged_tries(const Tree& tree, int most) {
 
 int tries_to_fit(int tries) { return std::max(0, std::min(tries - 1, std::clamp(tries / 4, 3, 10))); }
 
+int widest_k(std::size_t tries) { return std::max(1, static_cast<int>(tries / 2)); }
+
 Coverage coverage_of(const std::vector<bool>& hits) {
   Coverage c;
   const int n = static_cast<int>(hits.size());
@@ -82,7 +84,9 @@ Coverage coverage_of(const std::vector<bool>& hits) {
   for (int k = 1; k <= n; ++k) {
     const CoveragePoint point{
         k, {board(c.p.point, k), board(c.p.low, k), board(c.p.high, k)}, pass_at_k(n, all, k).value_or(0)};
-    if (c.parts_at == 0 && std::fabs(point.measured - point.formula.point) > kApart) c.parts_at = k;
+    if (c.parts_at == 0 && k <= widest_k(hits.size()) &&
+        std::fabs(point.measured - point.formula.point) > kApart)
+      c.parts_at = k;
     c.points.push_back(point);
   }
   return c;

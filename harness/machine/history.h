@@ -23,11 +23,14 @@ struct Coverage {
   int rest = 0, rest_hits = 0;        ///< the others
   Interval p, rest_p;                 ///< the share of hits of each, with its exact 95 % interval
   std::vector<CoveragePoint> points;  ///< k = 1 … n
-  int parts_at = 0;                   ///< the first k at which the curves are apart; 0: none
+  int parts_at = 0;                   ///< the first k <= widest_k() at which the curves are apart; 0: none
   bool beyond_chance = false;         ///< the two intervals are apart
 };
 /// Curves count as apart from here on.
 inline constexpr double kApart = 0.1;
+/// As far as the curves are compared: half of the tries. Beyond, pass@k hangs on few choices of k; for k = n
+/// it is 0 or 1.
+int widest_k(std::size_t tries);
 /// The number of first tries that the formula is fitted on: a quarter, at least 3 and at most 10, never all.
 int tries_to_fit(int tries);
 /// @param hits  whether each try hit, in order. Fewer than two tries: no points.

@@ -183,6 +183,15 @@ TEST_F(Machine, DemosPlayTheSearchesOfAProjectFromItsArchiveAndFromARecord) {
   ASSERT_EQ(record.code, 0) << record;
   EXPECT_TRUE(says(record.out, "vector_add: 3 kernels in 2 rounds"));
   EXPECT_TRUE(says(record.out, "nothing to compare with"));
+
+  fs::create_directories(home_ / "records" / "vector_add");
+  fs::rename(home_ / "evolve.json", home_ / "records" / "vector_add" / "evolve.json");
+  spit(home_ / "records" / "vector_add" / "sample.json",
+       machine({"show", "--run", "sample-1", "--format", "json"}, root).out);
+  const Outcome both = capstone({"demo", "evolution", "--from", "records"});
+  EXPECT_TRUE(says(both.out, "vector_add: the first 3 kernels of each search"));
+  const std::string line = both.out.substr(both.out.find("\nsample "));
+  EXPECT_NE(line[line.find('\n', 1) - 1], '-') << "the record keeps the seconds of judging: " << line;
 }
 
 // Each reply tries to do harm; the search records its failure, and everything is still there.

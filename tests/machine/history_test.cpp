@@ -66,6 +66,13 @@ TEST(History, CurvesThatAgreeDoNotPart) {
   EXPECT_DOUBLE_EQ(none.points[7].measured, 0);
 }
 
+TEST(History, TheEndOfTheMeasuredCurveIsNoParting) {
+  const Coverage c = coverage_of({false, false, true, false});
+  EXPECT_DOUBLE_EQ(c.points[3].measured, 1);
+  EXPECT_GT(c.points[3].measured - c.points[3].formula.point, kApart);
+  EXPECT_EQ(c.parts_at, 0);
+}
+
 TEST(History, ADifferenceBeyondChanceIsTold) {
   std::vector<bool> hits(60, false);
   for (int i = 0; i < 10; ++i) hits[static_cast<std::size_t>(i)] = true;
