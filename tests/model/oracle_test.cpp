@@ -191,6 +191,24 @@ TEST(MoeGemmContiguousOracle, ATileOfRowsHasItsExpertAndEmptyOnesAreSkipped) {
   EXPECT_EQ(c.expected[126 * 136 + 130], 0);
 }
 
+TEST(MoeGemmMaskedOracle, AGroupHasItsOwnWeightsAndRowsBeyondItsNumberStayUnwritten) {
+  OracleCase c("moe_gemm_masked", {{"groups", 2}, {"max_m", 3}, {"k", 144}, {"n", 136}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("masked_m") = {0, 2};
+  auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  a[4 * 144 + 128] = 1.5f;  // the second row of the second group
+  sfa[4 * 2 + 1] = 3;
+  b[(136 + 130) * 144 + 128] = 2;
+  for (int i = 0; i < 8; ++i) sfb[i] = static_cast<float>(7 + i);
+  c.judge();
+  EXPECT_EQ(c.expected[4 * 136 + 130], 1.5 * 3 * 2 * (7 + 7));  // columns from 128 on, the second block of k
+  EXPECT_EQ(c.expected[3 * 136 + 130], 0);
+  for (const std::size_t row : {0, 1, 2, 5}) {
+    EXPECT_TRUE(std::isnan(c.expected[row * 136])) << row;
+    EXPECT_EQ(c.scale[row * 136], 0) << row;
+  }
+}
+
 TEST(MoePermuteOracle, SortsStablyDropsSlotsAndLeavesRowsUnwritten) {
   OracleCase c("moe_permute", {{"t", 3}, {"h", 8}, {"k", 2}, {"experts", 4}}, 1);
   c.tensor("expert") = {2, 0, 2, -1, 0, 2};
