@@ -34,8 +34,6 @@ struct CapstoneCase {
 /// squares
 ///                 (what independent input roundings add up to) or the sum of |a||b|, |value| where the
 ///                 rounding of the result itself is all that matters; tolerance is atol*scale + rtol*|value|
-/// NaN with scale 0 stands for an element that a kernel must not write: outputs of floating types hold NaN
-/// before a run, and the judge looks whether they still do.
 /// Deterministic, re-entrant: called from several threads for different index ranges.
 void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count,
                      double* value, double* scale);

@@ -377,36 +377,17 @@ bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> af
 
 }  // namespace
 
-namespace {
-
-/// The first element in which two tensors differ; -1: none. Two NaN are alike, whatever their bits: what has to
-/// stay unwritten holds the poison of its run.
-std::int64_t different_element(DType type, std::span<const std::byte> a, std::span<const std::byte> b) {
-  const std::size_t unit = unit_bytes(type);
-  for (std::size_t from = 0; from < a.size();) {
-    const auto skip = static_cast<std::ptrdiff_t>(from);
-    const auto at = std::mismatch(a.begin() + skip, a.end(), b.begin() + skip).first;
-    if (at == a.end()) break;
-    const std::size_t index = static_cast<std::size_t>(at - a.begin()) / unit;
-    const auto element = static_cast<std::int64_t>(index) * elements_per_unit(type);
-    const auto is_nan = [&](std::span<const std::byte> x) {
-      return is_float(type) && std::isnan(load_as_double(type, x.data(), element));
-    };
-    if (!is_nan(a) || !is_nan(b)) return element;
-    from = (index + 1) * unit;
-  }
-  return -1;
-}
-
-}  // namespace
-
 std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
                              std::span<const std::byte> other) {
   for (const TensorSlot& slot : layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (!parameter.is_written()) continue;
-    const std::int64_t element = different_element(parameter.dtype, part(one, slot), part(other, slot));
-    if (element < 0) continue;
+    const auto a = part(one, slot), b = part(other, slot);
+    const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first;
+    if (at == a.end()) continue;
+    const auto element =
+        static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / unit_bytes(parameter.dtype)) *
+        elements_per_unit(parameter.dtype);
     return parameter.name + index_text(multi_index(slot.shape, element));
   }
   return {};

@@ -118,8 +118,8 @@ CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepa
                                std::span<const std::byte> before, std::span<const std::byte> after,
                                std::optional<std::size_t> overwritten = {});
 
-/// The first element that differs in its bits between two runs, "y[3, 7]"; two NaN are alike. Empty when all outputs
-/// are the same.
+/// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the
+/// same.
 std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
                              std::span<const std::byte> other);
 

@@ -69,10 +69,9 @@ __global__ void __launch_bounds__(kCopyWarps * 32)
     copy(const uint4* __restrict__ x, const int* __restrict__ slot_of_row, uint4* __restrict__ a, int64_t vectors, int k) {
   const int64_t row = int64_t{blockIdx.x} * kCopyWarps + threadIdx.x / 32;  // m is a multiple of 128
   const int slot = slot_of_row[row];
-  if (slot < 0) return;
   const uint4* const from = x + slot / k * vectors;
 #pragma unroll 4
-  for (int64_t i = threadIdx.x % 32; i < vectors; i += 32) a[row * vectors + i] = from[i];
+  for (int64_t i = threadIdx.x % 32; i < vectors; i += 32) a[row * vectors + i] = slot < 0 ? uint4{} : from[i];
 }
 
 int64_t rows_of(int64_t t, int64_t k, int64_t experts) { return (t * k + (kTile - 1) * experts) / kTile * kTile; }

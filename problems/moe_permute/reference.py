@@ -11,8 +11,7 @@ TILE = 128
 
 
 class Model(nn.Module):
-    """A stable sort of the slots; the rows of a are then gathered. Those without a slot are NaN, as an output is before
-    a kernel runs."""
+    """A stable sort of the slots; the rows of a are then gathered. Those without a slot are zero."""
 
     def forward(self, x, expert, weight):
         slots = expert.numel()
@@ -32,7 +31,7 @@ class Model(nn.Module):
         slot_of_row[torch.where(kept, row, m)] = order
         slot_of_row = slot_of_row[:m]
         slot, used = slot_of_row.clamp(min=0), slot_of_row >= 0
-        a = torch.where(used[:, None], x[slot // expert.shape[1]], torch.nan)
+        a = torch.where(used[:, None], x[slot // expert.shape[1]], 0)
         row_weight = torch.where(used, weight.flatten()[slot], 0)
         return a, row_weight, place.view_as(expert), counts.to(torch.int32), tile_offsets.to(torch.int32)
 

@@ -78,9 +78,7 @@ double mean_of(const std::vector<double>& values) {
 
 double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end(), [](double a, double b) {
-    return a < b || (std::isnan(b) && !std::isnan(a));  // NaN, of elements that must stay unwritten, come last
-  });
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 

@@ -4,7 +4,7 @@
 // Why         the order has to be the same in every run: one atomic addition for each slot would hand out places in
 //             the order in which threads happen to come. A walk in the order of the slots is stable by itself.
 // Prediction  two walks over 65536 slots, all lanes read the same address, four slots a load: about 20 ns a load, so
-//             0.6 ms in one multiprocessor. The copy reads and writes 503 MB: 0.4 ms. Together 1 ms.
+//             0.6 ms in one multiprocessor. The copy reads 503 MB and writes 670: 0.45 ms. Together 1.1 ms.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts [experts],
 //             tile_offsets [experts + 1].
@@ -56,8 +56,7 @@ __global__ void order(const int* __restrict__ expert, const float* __restrict__ 
 __global__ void __launch_bounds__(kThreads) copy(const bf16* __restrict__ x, const int* __restrict__ slot_of_row,
                                                  bf16* __restrict__ a, int64_t h, int k) {
   const int slot = slot_of_row[blockIdx.x];
-  if (slot < 0) return;
-  for (int64_t i = threadIdx.x; i < h; i += kThreads) a[blockIdx.x * h + i] = x[slot / k * h + i];
+  for (int64_t i = threadIdx.x; i < h; i += kThreads) a[blockIdx.x * h + i] = slot < 0 ? bf16(0.0f) : x[slot / k * h + i];
 }
 
 int64_t rows_of(int64_t t, int64_t k, int64_t experts) { return (t * k + (kTile - 1) * experts) / kTile * kTile; }

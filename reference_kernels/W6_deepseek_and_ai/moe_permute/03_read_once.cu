@@ -3,15 +3,15 @@
 // Changed     a first kernel counts how often each expert occurs in each block's chunk of tokens. In the second kernel
 //             each block adds up those counts: all of them give the tiles, the chunks before its own give its first row of
 //             each expert. Lanes of a warp with the same expert find each other (match). Then the block copies its own
-//             tokens: a warp loads a part of a row once and stores it to each of the row's places.
+//             tokens: a warp loads a part of a row once and stores it to each of the row's places. Empty rows are shared out.
 // Why         rung 2 compares each slot with each expert, and reads a row of x once for each expert, at times so far apart
 //             that 67 MB of x do not stay in L2.
-// Prediction  reads fall from 503 to 67 MB: 570 MB at 2.9 TB/s are 0.2 ms. The order costs 10 us instead of 25.
+// Prediction  reads fall from 503 to 67 MB: 737 MB at 2.9 TB/s are 0.255 ms. The order costs 10 us instead of 25.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts [experts],
 //             tile_offsets [experts + 1].
 // Launch      twice a block of 1024 threads for each multiprocessor, or one for 8 tokens if there are fewer.
-// Resources   up to 64 registers; shared memory: 36 bytes for each expert; workspace: a count for each block and expert.
+// Resources   up to 64 registers; shared memory: 48 bytes for each expert; workspace: a count for each block and expert.
 // Cost        2 h bytes for each token and for each slot, and the order: blocks times experts counts of 4 bytes for each block.
 // Divides     h % 8 == 0, experts <= 1024 (the problem says so).
 // Source      this project; sorts by counts of chunks are in Satish, Harris and Garland, "Designing Efficient Sorting
@@ -70,10 +70,10 @@ __global__ void __launch_bounds__(kThreads) count(const int* __restrict__ expert
   if (me < s.experts) counts_of[blockIdx.x * s.experts + me] = counts[me];
 }
 
-/// From the counts of all blocks: this block's next row of each expert, into `next`. The blocks share what is left to
-/// write: counts, tiles, and the weights of rows without a slot.
+/// From the counts of all blocks: this block's next row of each expert, into `next`, and in `empty` the rows of each
+/// expert that have no slot, with those behind all experts as the last entry. Block 0 writes counts and tiles.
 __device__ void find_places(const int* __restrict__ counts_of, int* __restrict__ counts, int* __restrict__ tile_offsets,
-                            float* __restrict__ row_weight, const Sizes& s, int* next, int* parts) {
+                            const Sizes& s, int* next, int2* empty, int* parts) {
   // As many groups of threads as fit share the sum for each expert.
   const int width = (s.experts + 31) / 32 * 32, groups = kThreads / width;
   const int me = threadIdx.x % width, group = threadIdx.x / width;
@@ -101,10 +101,17 @@ __device__ void find_places(const int* __restrict__ counts_of, int* __restrict__
     if (mine) counts[threadIdx.x] = count, tile_offsets[threadIdx.x] = first;
     if (threadIdx.x == 0) tile_offsets[s.experts] = all;
   }
-  if (mine && threadIdx.x % gridDim.x == blockIdx.x)
-    for (int row = first * kTile + count; row < (first + tiles) * kTile; ++row) row_weight[row] = 0;
-  for (int row = all * kTile + blockIdx.x * kThreads + threadIdx.x; row < s.m; row += gridDim.x * kThreads) row_weight[row] = 0;
-  __syncthreads();
+  if (mine) empty[threadIdx.x] = {first * kTile + count, (first + tiles) * kTile};
+  if (threadIdx.x == 0) empty[s.experts] = {all * kTile, s.m};
+}
+
+/// Calls clear(row) for this block's share of the empty rows; thread `me` of `count` has a share of that.
+template <class Clear>
+__device__ void for_each_empty(const int2* empty, const Sizes& s, int me, int count, Clear clear) {
+  const int blocks = gridDim.x, block = blockIdx.x;
+  for (int e = me; e < s.experts; e += count)  // an expert has at most 127; the first of them goes to another block each time
+    for (int row = empty[e].x + (block + 37 * e) % blocks; row < empty[e].y; row += blocks) clear(row);
+  for (int row = empty[s.experts].x + block + blocks * me; row < empty[s.experts].y; row += blocks * count) clear(row);
 }
 
 /// The places of the block's slots, in order; `of_warp`: shared, a count for each warp and expert.
@@ -114,7 +121,7 @@ __device__ void place_slots(const int* __restrict__ expert, const float* __restr
   const int end = s.first_of(blockIdx.x + 1) * s.k;
   for (int begin = s.first_of(blockIdx.x) * s.k; begin < end; begin += kThreads) {
     for (int i = threadIdx.x; i < kWarps * s.experts; i += kThreads) of_warp[i] = 0;
-    __syncthreads();
+    __syncthreads();  // in the first turn also for `next`
     const int i = begin + static_cast<int>(threadIdx.x), wanted = i < end ? expert[i] : -1;
     const unsigned same = __match_any_sync(kAllLanes, wanted);
     const int rank = __popc(same & ((1u << lane) - 1));
@@ -128,28 +135,24 @@ __device__ void place_slots(const int* __restrict__ expert, const float* __restr
     }
     if (i < end) place[i] = to;
     __syncthreads();
-    if (begin + kThreads < end) {
-      for (int e = threadIdx.x; e < s.experts; e += kThreads) {
-        int all = 0;
-        for (int w = 0; w < kWarps; ++w) all += of_warp[w * s.experts + e];
-        next[e] += all;
-      }
-      __syncthreads();
-    }
+    for (int e = threadIdx.x; e < s.experts; e += kThreads)  // for the next turn
+      for (int w = 0; w < kWarps; ++w) next[e] += of_warp[w * s.experts + e];
+    __syncthreads();
   }
 }
 
-constexpr int kParts = 4;  // vectors of a lane
+constexpr int kParts = 8;  // vectors of a lane
 
 __global__ void __launch_bounds__(kThreads, 1)
     place_and_copy(const uint4* __restrict__ x, const int* __restrict__ expert, const float* __restrict__ weight,
                    const int* __restrict__ counts_of, uint4* __restrict__ a, float* __restrict__ row_weight, int* place,
                    int* __restrict__ counts, int* __restrict__ tile_offsets, Sizes s) {
-  extern __shared__ int shared[];
+  extern __shared__ __align__(16) int shared[];
   __shared__ int parts[kWarps];
-  int* const next = shared;  // [2, experts], the second half only to add up
-  find_places(counts_of, counts, tile_offsets, row_weight, s, next, parts);
-  place_slots(expert, weight, place, row_weight, s, next, reinterpret_cast<uint8_t*>(shared + 2 * s.experts));
+  int2* const empty = reinterpret_cast<int2*>(shared);            // [experts + 1]
+  int* const next = reinterpret_cast<int*>(empty + s.experts + 1);  // [2, experts], the second half only to add up
+  find_places(counts_of, counts, tile_offsets, s, next, empty, parts);
+  place_slots(expert, weight, place, row_weight, s, next, reinterpret_cast<uint8_t*>(next + 2 * s.experts));
   // A warp has a token's next 32 kParts vectors.
   const int lane = threadIdx.x % 32, pieces = (s.vectors + 32 * kParts - 1) / (32 * kParts);
   const int first = s.first_of(blockIdx.x), tokens = s.first_of(blockIdx.x + 1) - first;
@@ -168,6 +171,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (begin + p * 32 < s.vectors) a[int64_t{row} * s.vectors + begin + p * 32] = values[p];
     }
   }
+  for_each_empty(empty, s, threadIdx.x / 32, kWarps, [&](int row) {
+    if (lane == 0) row_weight[row] = 0;
+    for (int i = lane; i < s.vectors; i += 32) a[int64_t{row} * s.vectors + i] = uint4{};
+  });
 }
 
 extern "C" size_t workspace_bytes(int64_t /*t*/, int64_t /*h*/, int64_t /*k*/, int64_t experts) {
@@ -186,7 +193,7 @@ extern "C" void launch(const bf16* x /*[t,h]*/, const int* expert /*[t,k]*/, con
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   const int blocks = static_cast<int>(std::min<int64_t>(std::min(multiprocessors, kMostBlocks), (t + kTokens - 1) / kTokens));
   int* const counts_of = static_cast<int*>(workspace);  // [blocks, experts]
-  const int bytes = s.experts * (2 * static_cast<int>(sizeof(int)) + kWarps);
+  const int bytes = s.experts * (4 * static_cast<int>(sizeof(int)) + kWarps) + static_cast<int>(sizeof(int2));
   count<<<blocks, kThreads, 0, stream>>>(expert, counts_of, s);
   place_and_copy<<<blocks, kThreads, bytes, stream>>>(reinterpret_cast<const uint4*>(x), expert, weight, counts_of,
                                                       reinterpret_cast<uint4*>(a), row_weight, place, counts, tile_offsets, s);

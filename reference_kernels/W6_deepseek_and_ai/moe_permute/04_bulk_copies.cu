@@ -1,16 +1,16 @@
 // Rung 4: the copy engine moves the rows, and it begins before the order is known.
 //
 // Changed     one warp of a block brings rows of its tokens to a ring in shared memory (bulk copies, 8 KB each) and stores
-//             each from there to all of its places, a lane for each place. The second kernel begins while the first one
+//             each from there to all of its places, a lane for each place; a second warp stores zeros. The second kernel begins while the first one
 //             counts (a programmatic launch), and its ring fills while the block looks for its places.
 // Why         rung 3 keeps values in registers, so its loads wait for its stores, and memory rests while blocks count and
 //             place.
-// Prediction  1.05x to 1.1x rung 3: the speed of a copy, 0.195 ms, and 3 us before the first store.
+// Prediction  1.05x to 1.1x rung 3: the speed of a copy, 0.25 ms, and 3 us before the first store.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts [experts],
 //             tile_offsets [experts + 1].
 // Launch      twice a block of 1024 threads for each multiprocessor, or one for 8 tokens if there are fewer.
-// Resources   one block per multiprocessor; 128 KB of ring, and 40 bytes for each expert; workspace: a count for each block
+// Resources   one block per multiprocessor; 136 KB of ring and zeros, and 48 bytes for each expert; workspace: a count for each block
 //             and expert.
 // Cost        2 h bytes for each token and for each slot, and the order: blocks times experts counts of 4 bytes for each block.
 // Divides     h % 8 == 0, experts <= 1024, k <= 32 (the problem says so).
@@ -70,10 +70,10 @@ __global__ void __launch_bounds__(kThreads) count(const int* __restrict__ expert
   if (me < s.experts) counts_of[blockIdx.x * s.experts + me] = counts[me];
 }
 
-/// From the counts of all blocks: this block's next row of each expert, into `next`. The blocks share what is left to
-/// write: counts, tiles, and the weights of rows without a slot.
+/// From the counts of all blocks: this block's next row of each expert, into `next`, and in `empty` the rows of each
+/// expert that have no slot, with those behind all experts as the last entry. Block 0 writes counts and tiles.
 __device__ void find_places(const int* counts_of, int* __restrict__ counts, int* __restrict__ tile_offsets,
-                            float* __restrict__ row_weight, const Sizes& s, int* next, int* parts) {
+                            const Sizes& s, int* next, int2* empty, int* parts) {
   // As many groups of threads as fit share the sum for each expert.
   const int width = (s.experts + 31) / 32 * 32, groups = kThreads / width;
   const int me = threadIdx.x % width, group = threadIdx.x / width;
@@ -101,10 +101,17 @@ __device__ void find_places(const int* counts_of, int* __restrict__ counts, int*
     if (mine) counts[threadIdx.x] = count, tile_offsets[threadIdx.x] = first;
     if (threadIdx.x == 0) tile_offsets[s.experts] = all;
   }
-  if (mine && threadIdx.x % gridDim.x == blockIdx.x)
-    for (int row = first * kTile + count; row < (first + tiles) * kTile; ++row) row_weight[row] = 0;
-  for (int row = all * kTile + blockIdx.x * kThreads + threadIdx.x; row < s.m; row += gridDim.x * kThreads) row_weight[row] = 0;
-  __syncthreads();
+  if (mine) empty[threadIdx.x] = {first * kTile + count, (first + tiles) * kTile};
+  if (threadIdx.x == 0) empty[s.experts] = {all * kTile, s.m};
+}
+
+/// Calls clear(row) for this block's share of the empty rows; thread `me` of `count` has a share of that.
+template <class Clear>
+__device__ void for_each_empty(const int2* empty, const Sizes& s, int me, int count, Clear clear) {
+  const int blocks = gridDim.x, block = blockIdx.x;
+  for (int e = me; e < s.experts; e += count)  // an expert has at most 127; the first of them goes to another block each time
+    for (int row = empty[e].x + (block + 37 * e) % blocks; row < empty[e].y; row += blocks) clear(row);
+  for (int row = empty[s.experts].x + block + blocks * me; row < empty[s.experts].y; row += blocks * count) clear(row);
 }
 
 /// The places of the block's slots, in order; `of_warp`: shared, a count for each warp and expert.
@@ -114,7 +121,7 @@ __device__ void place_slots(const int* __restrict__ expert, const float* __restr
   const int end = s.first_of(blockIdx.x + 1) * s.k;
   for (int begin = s.first_of(blockIdx.x) * s.k; begin < end; begin += kThreads) {
     for (int i = threadIdx.x; i < kWarps * s.experts; i += kThreads) of_warp[i] = 0;
-    __syncthreads();
+    __syncthreads();  // in the first turn also for `next`
     const int i = begin + static_cast<int>(threadIdx.x), wanted = i < end ? expert[i] : -1;
     const unsigned same = __match_any_sync(kAllLanes, wanted);
     const int rank = __popc(same & ((1u << lane) - 1));
@@ -128,14 +135,9 @@ __device__ void place_slots(const int* __restrict__ expert, const float* __restr
     }
     if (i < end) place[i] = to;
     __syncthreads();
-    if (begin + kThreads < end) {
-      for (int e = threadIdx.x; e < s.experts; e += kThreads) {
-        int all = 0;
-        for (int w = 0; w < kWarps; ++w) all += of_warp[w * s.experts + e];
-        next[e] += all;
-      }
-      __syncthreads();
-    }
+    for (int e = threadIdx.x; e < s.experts; e += kThreads)  // for the next turn
+      for (int w = 0; w < kWarps; ++w) next[e] += of_warp[w * s.experts + e];
+    __syncthreads();
   }
 }
 
@@ -145,7 +147,7 @@ __device__ void wait_for_kernel_in_front() { asm volatile("griddepcontrol.wait;"
 // ---- bulk copies ------------------------------------------------------------------------------------------
 constexpr int kStages = 16, kPiece = 512;  // [vectors] of a row, at most
 constexpr int kStoring = 6;                // stages whose stores may be on their way
-constexpr int kRingBytes = kStages * kPiece * 16;
+constexpr int kRingBytes = (kStages + 1) * kPiece * 16;  // and a piece of zeros
 
 __device__ unsigned address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void load(uint4* to, const uint4* from, int bytes, uint64_t* full) {
@@ -174,7 +176,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(128) uint4 ring[];
   __shared__ int parts[kWarps];
   __shared__ uint64_t full[kStages];
-  int* const next = reinterpret_cast<int*>(ring + kStages * kPiece);  // [2, experts], the second half only to add up
+  uint4* const zeros = ring + kStages * kPiece;                      // [kPiece]
+  int2* const empty = reinterpret_cast<int2*>(zeros + kPiece);       // [experts + 1]
+  int* const next = reinterpret_cast<int*>(empty + s.experts + 1);  // [2, experts], the second half only to add up
   const int lane = threadIdx.x % 32, pieces = (s.vectors + kPiece - 1) / kPiece;
   const int first = s.first_of(blockIdx.x), units = (s.first_of(blockIdx.x + 1) - first) * pieces;
   const auto token_of = [&](int unit) { return first + unit / pieces; };
@@ -189,10 +193,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     for (int unit = 0; unit < min(units, kStages); ++unit) fetch(unit);
   }
-  wait_for_kernel_in_front();  // the counts are there
-  find_places(counts_of, counts, tile_offsets, row_weight, s, next, parts);
+  for (int i = threadIdx.x; i < kPiece; i += kThreads) zeros[i] = uint4{};
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees them, too
+  wait_for_kernel_in_front();                                   // the counts are there
+  find_places(counts_of, counts, tile_offsets, s, next, empty, parts);
   place_slots(expert, weight, place, row_weight, s, next, reinterpret_cast<uint8_t*>(next + 2 * s.experts));
-  if (threadIdx.x >= 32) return;
+  if (threadIdx.x >= 64) return;
+  if (threadIdx.x >= 32) {  // a second warp: zeros
+    for_each_empty(empty, s, lane, 32, [&](int row) {
+      row_weight[row] = 0;
+      for (int i = 0; i < s.vectors; i += kPiece) store(a + int64_t{row} * s.vectors + i, zeros, min(s.vectors - i, kPiece) * 16);
+    });
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // the zeros are read before the block ends
+    return;
+  }
   const auto place_of = [&](int unit) { return unit < units && lane < s.k ? place[token_of(unit) * s.k + lane] : -1; };
   int row = place_of(0);
   for (int unit = 0; unit < units; ++unit) {
@@ -225,7 +240,7 @@ extern "C" void launch(const bf16* x /*[t,h]*/, const int* expert /*[t,k]*/, con
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   const int blocks = static_cast<int>(std::min<int64_t>(std::min(multiprocessors, kMostBlocks), (t + kTokens - 1) / kTokens));
   int* const counts_of = static_cast<int*>(workspace);  // [blocks, experts]
-  const int bytes = kRingBytes + s.experts * (2 * static_cast<int>(sizeof(int)) + kWarps);
+  const int bytes = kRingBytes + s.experts * (4 * static_cast<int>(sizeof(int)) + kWarps) + static_cast<int>(sizeof(int2));
   count<<<blocks, kThreads, 0, stream>>>(expert, counts_of, s);
   cudaFuncSetAttribute(place_and_copy, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   cudaLaunchAttribute early[1];
