@@ -36,8 +36,13 @@ __global__ void __launch_bounds__(kThreads) gemm(const e4m3* __restrict__ a, con
   __shared__ __align__(16) uint8_t a_tile[kTile * kPitch], b_tile[kTile * kPitch];
   const int64_t row = static_cast<int64_t>(blockIdx.y) * kTile, column = static_cast<int64_t>(blockIdx.x) * kTile;
   const int64_t group = blockIdx.z, m = masked_m[group], blocks = (k + kDepth - 1) / kDepth;
-  if (row >= m) return;
   a += group * max_m * k, sfa += group * max_m * blocks, c += group * max_m * n;
+  if (row >= m) {  // no row of the tile is used
+    const int64_t rows = min(max_m - row, int64_t{kTile}), width = min(n - column, int64_t{kTile}) / 8;  // of 16 bytes
+    for (int64_t i = threadIdx.x; i < rows * width; i += kThreads)
+      *reinterpret_cast<uint4*>(c + (row + i / width) * n + column + i % width * 8) = uint4{};
+    return;
+  }
   b += group * n * k, sfb += group * gridDim.x * blocks;  // a tile of columns has one row of scales
   const int warp = threadIdx.x / 32, near = threadIdx.x % 4, far = threadIdx.x % 32 / 4;  // far: of eight rows, near: of four words
   const int my_row = warp % 2 * kWarpM, my_column = warp / 2 * kWarpN;                    // in the tile
@@ -84,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const e4m3* __restrict__ a, con
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int64_t at = row + my_row + i * 16 + half * 8 + far, to = column + my_column + j * 8 + near * 2;
-        if (at < m && to < n)
+        if (at < max_m && to < n)  // beyond m: zero, as the tile of a
           *reinterpret_cast<__nv_bfloat162*>(c + at * n + to) = __floats2bfloat162_rn(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
       }
 }

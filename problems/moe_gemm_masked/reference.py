@@ -16,15 +16,14 @@ def blocks(extent):
 
 class Model(nn.Module):
     """The rows of each group times its b, both dequantised: fp8 in, a scale for each block, products and sums in
-    fp32 (operands rounded to bf16 would not keep the tolerance), bf16 out. Rows that are not used are NaN, as an output
-    is before a kernel runs."""
+    fp32 (operands rounded to bf16 would not keep the tolerance), bf16 out. Rows that are not used are zero."""
 
     def forward(self, a, sfa, b, sfb, masked_m):
         _, rows, k = a.shape
         n = b.shape[1]
         exact = sfa.dtype == torch.float64  # then nothing is rounded
         dtype = torch.float64 if exact else torch.bfloat16
-        c = torch.full((a.shape[0], rows, n), torch.nan, dtype=dtype, device=a.device)
+        c = torch.zeros(a.shape[0], rows, n, dtype=dtype, device=a.device)
         for group, used in enumerate(masked_m.tolist()):
             if used == 0:
                 continue
@@ -36,7 +35,8 @@ class Model(nn.Module):
 
 class Library_deepgemm(nn.Module):
     """The same by DeepGEMM's grouped product in masked layout. It lays the scales of a out by itself, which is part of
-    the work. It stores whole tiles, also rows beyond masked_m: it does less than the problem asks for."""
+    the work. It leaves rows beyond masked_m as they are, or stores what a tile has there: it does less
+    than the problem asks for."""
 
     @staticmethod
     def library():

@@ -67,13 +67,8 @@ double unused_bytes(const Problem& problem) {
     const auto elements = static_cast<std::size_t>(*elements_at(parameter, problem.measure));
     bytes += 0.5 * static_cast<double>(bytes_of(parameter.dtype, elements));
   }
-  if (problem.id == "moe_permute") {  // rows of `a` without a slot; half the tokens have a slot less than the others
-    const auto of = [&](const char* name) { return size_of(problem.measure, name); };
-    const std::int64_t slots = of("t") * (2 * of("k") - 1) / 2;
-    bytes += static_cast<double>(2 * (*elements_at(*problem.find("a"), problem.measure) - slots * of("h")));
-  }
-  if (problem.id == "moe_gemm_masked") {  // half the rows of a, of its scales and of c
-    for (const char* name : {"a", "sfa", "c"}) {
+  if (problem.id == "moe_gemm_masked") {  // half the rows of a and of its scales
+    for (const char* name : {"a", "sfa"}) {
       const Parameter& parameter = *problem.find(name);
       const auto elements = static_cast<std::size_t>(*elements_at(parameter, problem.measure));
       bytes += 0.5 * static_cast<double>(bytes_of(parameter.dtype, elements));

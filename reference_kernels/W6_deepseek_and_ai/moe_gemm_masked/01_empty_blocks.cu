@@ -1,8 +1,8 @@
-// Rung 1: a grid for the most rows that a group can have; blocks without rows end at once.
+// Rung 1: a grid for the most rows that a group can have; blocks without rows write zeros.
 //
 // Changed     -
 // Why         how many rows a group has is known only on the device, and a captured graph has a fixed grid. A block that
-//             finds its first row at or beyond masked_m has nothing to do.
+//             finds its first row at or beyond masked_m has nothing to multiply.
 // Prediction  128 rows a group on average, 1 GB of weights: each is read twice where a group has more than 128 rows. 150
 //             TFLOP/s as in moe_gemm_contiguous, for tiles that are three quarters full: 2.1 ms.
 //
@@ -49,8 +49,13 @@ __global__ void __launch_bounds__(kThreads) gemm(const e4m3* __restrict__ a, con
   __shared__ __align__(16) uint8_t a_tile[kTile * kPitch], b_tile[kTile * kPitch];
   const int64_t row = static_cast<int64_t>(blockIdx.y) * kTile, column = static_cast<int64_t>(blockIdx.x) * kTile;
   const int64_t group = blockIdx.z, m = masked_m[group], blocks = (k + kDepth - 1) / kDepth;
-  if (row >= m) return;
   a += group * max_m * k, sfa += group * max_m * blocks, c += group * max_m * n;
+  if (row >= m) {  // no row of the tile is used
+    const int64_t rows = min(max_m - row, int64_t{kTile}), width = min(n - column, int64_t{kTile}) / 8;  // of 16 bytes
+    for (int64_t i = threadIdx.x; i < rows * width; i += kThreads)
+      *reinterpret_cast<uint4*>(c + (row + i / width) * n + column + i % width * 8) = uint4{};
+    return;
+  }
   b += group * n * k, sfb += group * gridDim.x * blocks;  // a tile of columns has one row of scales
   const int warp = threadIdx.x / 32, near = threadIdx.x % 4, far = threadIdx.x % 32 / 4;  // far: of eight rows, near: of four words
   const int my_row = warp % 2 * kWarpM, my_column = warp / 2 * kWarpN;                    // in the tile
@@ -97,7 +102,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const e4m3* __restrict__ a, con
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int64_t at = row + my_row + i * 16 + half * 8 + far, to = column + my_column + j * 8 + near * 2;
-        if (at < m && to < n)
+        if (at < max_m && to < n)  // beyond m: zero, as the tile of a
           *reinterpret_cast<__nv_bfloat162*>(c + at * n + to) = __floats2bfloat162_rn(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
       }
 }

@@ -2,7 +2,7 @@
 //
 // Changed     the kernel of moe_gemm_contiguous' rung 2. Each role of a block walks over masked_m and so numbers the tiles
 //             that exist; no block starts in vain. A box of results whose 64 rows all exist is stored by TMA, another one
-//             row by row.
+//             row by row. A warp that has no other work writes zeros to the rows that are not used.
 // Why         mma.sync reaches half of the tensor cores' rate at best, and operands pass the registers; memory waits.
 // Prediction  1 GB of weights at 2.5 TB/s: 0.4 ms.
 //
@@ -163,6 +163,13 @@ __device__ void store_rows(const uint8_t* box, bf16* c, int64_t first, int rows,
   }
 }
 
+/// Zeros for the rows that are not used: a warp of each block has a share of them.
+__device__ void clear_rows(const int* masked_m, bf16* c, int groups, int max_m, int n) {
+  for (int row = blockIdx.x; row < groups * max_m; row += gridDim.x)
+    if (row % max_m >= masked_m[row / max_m])
+      for (int i = threadIdx.x % 32 * 8; i < n; i += 32 * 8) *reinterpret_cast<uint4*>(c + int64_t{row} * n + i) = uint4{};
+}
+
 __global__ void __launch_bounds__(kThreads, 1)
     gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c,
          const float* __restrict__ sfa, const float* __restrict__ sfb, const int* __restrict__ masked_m, bf16* __restrict__ c,
@@ -185,6 +192,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto advance = [&] { if (++stage == kStages) stage = 0, phase ^= 1; };
   if (role == 0) {  // the producer
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x >= 96) clear_rows(masked_m, c, groups, max_m, n);
     if (threadIdx.x == 0)
       for (int tile = blockIdx.x; walk.find(tile); tile += gridDim.x) {
         // Beyond a group's a: rows that are not stored. Beyond its b: columns that are not.

@@ -1,7 +1,7 @@
 // Rung 3: larger tiles, scales brought ahead, and an unrolled ring.
 //
 // Changed     the kernel of moe_gemm_contiguous' rung 3: tiles of 128 x 256, two warps that copy scales to shared memory a
-//             round ahead, a loop of four steps for four stages; with the walk and the stores of rung 2.
+//             round ahead, a loop of four steps for four stages; with the walk, the stores and the zeros of rung 2.
 // Why         a step of rung 2 waits for its scales and for its promotion, and a group's rows of a are loaded for every 128
 //             columns.
 // Prediction  1.15x rung 2: memory is the limit, and rung 2 is not far from it.
@@ -162,6 +162,13 @@ __device__ void store_rows(const uint8_t* box, bf16* c, int64_t first, int rows,
   }
 }
 
+/// Zeros for the rows that are not used: a warp of each block has a share of them.
+__device__ void clear_rows(const int* masked_m, bf16* c, int groups, int max_m, int n) {
+  for (int row = blockIdx.x; row < groups * max_m; row += gridDim.x)
+    if (row % max_m >= masked_m[row / max_m])
+      for (int i = threadIdx.x % 32 * 8; i < n; i += 32 * 8) *reinterpret_cast<uint4*>(c + int64_t{row} * n + i) = uint4{};
+}
+
 __global__ void __launch_bounds__(kThreads, 1)
     gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c,
          const float* __restrict__ sfa, const float* __restrict__ sfb, const int* __restrict__ masked_m, bf16* __restrict__ c,
@@ -224,6 +231,8 @@ __global__ void __launch_bounds__(kThreads, 1)
           arrive_after_copies(scales_full + slot);
         }
       }
+    } else if (threadIdx.x >= 96) {
+      clear_rows(masked_m, c, groups, max_m, n);
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
