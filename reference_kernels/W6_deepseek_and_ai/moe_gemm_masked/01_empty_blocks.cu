@@ -1,14 +1,16 @@
 // Rung 1: a grid for the most rows that a group can have; blocks without rows write zeros.
 //
 // Changed     -
-// Why         how many rows a group has is known only on the device, and a captured graph has a fixed grid. A block that
-//             finds its first row at or beyond masked_m has nothing to multiply.
-// Prediction  128 rows a group on average, 1 GB of weights: each is read twice where a group has more than 128 rows. 150
-//             TFLOP/s as in moe_gemm_contiguous, for tiles that are three quarters full: 2.1 ms.
+// Why         how many rows a group has is known only on the device, and a captured graph has a fixed
+//             grid. A block that finds its first row at or beyond masked_m has nothing to multiply.
+// Prediction  128 rows a group on average, 1 GB of weights: each is read twice where a group has more than
+//             128 rows. 150 TFLOP/s as in moe_gemm_contiguous, for tiles that are three quarters full: 2.1
+//             ms.
 //
-// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups, ceil(n/128),
-//             ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
-// Launch      a block of 256 threads for each tile of 128 x 128 that could have rows; a warp computes 64 x 32.
+// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
+//             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
+// Launch      a block of 256 threads for each tile of 128 x 128 that could have rows; a warp computes 64 x
+//             32.
 // Resources   64 sums, 16 parts and as many words of operands a thread; 36 KB of shared memory.
 // Cost        2 n k FLOPs for each row; n k / 64 bytes of global loads for each.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so); what lies outside counts as zero.

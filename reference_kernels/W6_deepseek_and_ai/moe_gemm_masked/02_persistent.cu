@@ -1,16 +1,18 @@
 // Rung 2: TMA and WGMMA, one block a multiprocessor, which walks over the tiles that have rows.
 //
-// Changed     the kernel of moe_gemm_contiguous' rung 2. Each role of a block walks over masked_m and so numbers the tiles
-//             that exist; no block starts in vain. A box of results whose 64 rows all exist is stored by TMA, another one
-//             row by row. A warp that has no other work writes zeros to the rows that are not used.
-// Why         mma.sync reaches half of the tensor cores' rate at best, and operands pass the registers; memory waits.
+// Changed     the kernel of moe_gemm_contiguous' rung 2. Each role of a block walks over masked_m and so
+//             numbers the tiles that exist; no block starts in vain. A box of results whose 64 rows all
+//             exist is stored by TMA, another one row by row. A warp that has no other work writes zeros
+//             to the rows that are not used.
+// Why         mma.sync reaches half of the tensor cores' rate at best, and operands pass the registers;
+//             memory waits.
 // Prediction  1 GB of weights at 2.5 TB/s: 0.4 ms.
 //
-// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups, ceil(n/128),
-//             ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
+// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
+//             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 128.
-// Resources   232 registers a consumer, 128 of them parts and sums, and 40 a producer; 225 KB of shared memory: six
-//             stages, four boxes.
+// Resources   232 registers a consumer, 128 of them parts and sums, and 40 a producer; 225 KB of shared
+//             memory: six stages, four boxes.
 // Cost        2 n k FLOPs for each row of a tile; 32 KB of loads for each tile and step.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so).
 // Source      grouped products in masked layout, as in DeepGEMM (2025). Needs sm_90a.

@@ -1,16 +1,17 @@
 // Rung 3: larger tiles, scales brought ahead, and an unrolled ring.
 //
-// Changed     the kernel of moe_gemm_contiguous' rung 3: tiles of 128 x 256, two warps that copy scales to shared memory a
-//             round ahead, a loop of four steps for four stages; with the walk, the stores and the zeros of rung 2.
-// Why         a step of rung 2 waits for its scales and for its promotion, and a group's rows of a are loaded for every 128
-//             columns.
+// Changed     the kernel of moe_gemm_contiguous' rung 3: tiles of 128 x 256, two warps that copy scales to
+//             shared memory a round ahead, a loop of four steps for four stages; with the walk, the stores
+//             and the zeros of rung 2.
+// Why         a step of rung 2 waits for its scales and for its promotion, and a group's rows of a are
+//             loaded for every 128 columns.
 // Prediction  1.15x rung 2: memory is the limit, and rung 2 is not far from it.
 //
-// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups, ceil(n/128),
-//             ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
+// Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
+//             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.
 // Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256.
-// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 212 KB of shared memory: four
-//             stages, two boxes, two slots of scales.
+// Resources   224 registers a consumer, 192 of them parts and sums, and 56 a producer; 212 KB of shared
+//             memory: four stages, two boxes, two slots of scales.
 // Cost        2 n k FLOPs for each row of a tile; 48 KB of loads for each tile and step.
 // Divides     k % 16 == 0 and n % 8 == 0 (the problem says so).
 // Source      stages that are constants, as in DeepGEMM (2025). Needs sm_90a.

@@ -1,13 +1,15 @@
 // Rung 1: a thread for each expert walks over all slots, twice.
 //
 // Changed     -
-// Why         the order has to be the same in every run: one atomic addition for each slot would hand out places in
-//             the order in which threads happen to come. A walk in the order of the slots is stable by itself.
-// Prediction  two walks over 65536 slots, all lanes read the same address, four slots a load: about 20 ns a load, so
-//             0.6 ms in one multiprocessor. The copy reads 503 MB and writes 670: 0.45 ms. Together 1.1 ms.
+// Why         the order has to be the same in every run: one atomic addition for each slot would hand out
+//             places in the order in which threads happen to come. A walk in the order of the slots is
+//             stable by itself.
+// Prediction  two walks over 65536 slots, all lanes read the same address, four slots a load: about 20 ns
+//             a load, so 0.6 ms in one multiprocessor. The copy reads 503 MB and writes 670: 0.45 ms.
+//             Together 1.1 ms.
 //
-// Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts [experts],
-//             tile_offsets [experts + 1].
+// Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts
+//             [experts], tile_offsets [experts + 1].
 // Launch      one block with a thread for each expert; then a block of 256 threads for each row of a.
 // Resources   4 KB of shared memory; workspace: the slot of each row, 4 m bytes.
 // Cost        2 experts t k comparisons; 4 h bytes for each slot, and the order.

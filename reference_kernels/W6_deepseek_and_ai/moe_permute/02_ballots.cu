@@ -1,20 +1,23 @@
 // Rung 2: a block for each expert; warps look at 32 slots at a time.
 //
-// Changed     a warp compares 32 slots with one expert and gets the answers as 32 bits (a ballot). Their number is the
-//             warp's count, the bits below a lane are the slots before it. Sums over the warps of a block, in order, keep
-//             the sort stable. The copy moves 16 bytes a lane, a warp for each row.
-// Why         rung 1 spends most of its time on the walks: one multiprocessor works, and it waits for each load.
-// Prediction  128 blocks look at 65536 slots, 1024 at a time: 64 steps of about 0.1 us with two barriers, twice: 15 us.
-//             The copy moves 1.2 GB, part of the reads from L2: 0.37 ms. Together 0.4 ms, near three times as fast.
+// Changed     a warp compares 32 slots with one expert and gets the answers as 32 bits (a ballot). Their
+//             number is the warp's count, the bits below a lane are the slots before it. Sums over the
+//             warps of a block, in order, keep the sort stable. The copy moves 16 bytes a lane, a warp for
+//             each row.
+// Why         rung 1 spends most of its time on the walks: one multiprocessor works, and it waits for each
+//             load.
+// Prediction  128 blocks look at 65536 slots, 1024 at a time: 64 steps of about 0.1 us with two barriers,
+//             twice: 15 us. The copy moves 1.2 GB, part of the reads from L2: 0.37 ms. Together 0.4 ms,
+//             near three times as fast.
 //
-// Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts [experts],
-//             tile_offsets [experts + 1].
+// Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts
+//             [experts], tile_offsets [experts + 1].
 // Launch      twice a block of 1024 threads for each expert; then a warp for each row of a, 8 in a block.
 // Resources   no more than 40 registers; workspace: the slot of each row, 4 m bytes.
 // Cost        2 experts t k comparisons; 4 h bytes for each slot, and the order.
 // Divides     h % 8 == 0 (the problem says so).
-// Source      this project; ranks by ballots are in Harris and Garland, "Optimizing Parallel Prefix Operations for the
-//             Fermi Architecture", GPU Computing Gems (2011).
+// Source      this project; ranks by ballots are in Harris and Garland, "Optimizing Parallel Prefix
+//             Operations for the Fermi Architecture", GPU Computing Gems (2011).
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
