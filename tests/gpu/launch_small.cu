@@ -215,6 +215,29 @@ const Problem kProblems[] = {
        for (int64_t i = 0; i <= d[2]; ++i) offsets.push_back(static_cast<int32_t>(d[0] / 128 * i / d[2]));
        return offsets;
      }},
+    {"moe_gemm_masked",
+     {{3, 70, 144, 136}, {2, 330, 272, 40}, {5, 40, 400, 264}},
+     [](const Dims& d) {
+       const int64_t blocks = (d[2] + 127) / 128;
+       return Dims{d[0] * d[1] * d[2], d[0] * d[1] * blocks, d[0] * d[3] * d[2], d[0] * ((d[3] + 127) / 128) * blocks, d[0],
+                   d[0] * d[1] * d[3]};
+     },
+     [](const Dims& d) {  // the first group is empty, the last one full
+       std::vector<int32_t> rows;
+       for (int64_t i = 0; i < d[0]; ++i) rows.push_back(static_cast<int32_t>(d[1] * i / (d[0] - 1)));
+       return rows;
+     }},
+    {"moe_permute",
+     {{37, 40, 3, 5}, {150, 264, 2, 40}, {70, 1032, 8, 130}},
+     [](const Dims& d) {
+       const int64_t slots = d[0] * d[2], m = (slots + 127 * d[3]) / 128 * 128;
+       return Dims{d[0] * d[1], slots, slots, m * d[1], m, slots, d[3], d[3] + 1};
+     },
+     [](const Dims& d) {  // neighbours of a token go to neighbouring experts; some slots are dropped
+       std::vector<int32_t> expert;
+       for (int64_t i = 0; i < d[0] * d[2]; ++i) expert.push_back(i % 7 == 6 ? -1 : static_cast<int32_t>(i * i % d[3]));
+       return expert;
+     }},
     {"paged_decode",
      {{3, 8, 128, 2, 16, 2}, {5, 9, 64, 7, 1, 9}, {4, 8, 64, 3, 2, 1}},
      [](const Dims& d) {

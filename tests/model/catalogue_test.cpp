@@ -67,6 +67,13 @@ double unused_bytes(const Problem& problem) {
     const auto elements = static_cast<std::size_t>(*elements_at(parameter, problem.measure));
     bytes += 0.5 * static_cast<double>(bytes_of(parameter.dtype, elements));
   }
+  if (problem.id == "moe_gemm_masked") {  // half the rows of a and of its scales
+    for (const char* name : {"a", "sfa"}) {
+      const Parameter& parameter = *problem.find(name);
+      const auto elements = static_cast<std::size_t>(*elements_at(parameter, problem.measure));
+      bytes += 0.5 * static_cast<double>(bytes_of(parameter.dtype, elements));
+    }
+  }
   return bytes;
 }
 

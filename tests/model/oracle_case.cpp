@@ -79,6 +79,14 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     std::shuffle(values.begin(), values.end(), random);
     return values;
   }
+  if (const auto* list = std::get_if<InitTopK>(&parameter.init)) {  // neighbouring numbers; every second list is the shortest
+    const auto of = list->of.evaluate_integer(sizes).value(), least = list->least.evaluate_integer(sizes).value();
+    const auto k = parameter.shape.back().evaluate_integer(sizes).value();
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i)
+      values[static_cast<std::size_t>(i)] =
+          i / k % 2 == 1 && i % k >= least ? -1.0f : static_cast<float>((i / k * 7 + i % k) % of);
+    return values;
+  }
   if (const auto* range = std::get_if<InitUniform>(&parameter.init)) {
     std::uniform_real_distribution<float> uniform(static_cast<float>(range->low),
                                                   static_cast<float>(range->high));
@@ -116,6 +124,7 @@ std::size_t OracleCase::index_of(const std::string& name) const {
 }
 
 std::size_t OracleCase::output_index() const {
+  if (!output_.empty()) return index_of(output_);
   for (std::size_t i = 0; i < problem_.signature.size(); ++i)
     if (problem_.signature[i].role == Role::kOutput) return i;
   throw std::out_of_range("no output");
@@ -135,7 +144,8 @@ void OracleCase::for_each_input(const std::function<float(float)>& change) {
   }
 }
 
-void OracleCase::judge() {
+void OracleCase::judge(const std::string& output) {
+  output_ = output;
   std::vector<std::int64_t> all(static_cast<std::size_t>(output_elements()));
   std::iota(all.begin(), all.end(), 0);
   evaluate(all, expected, scale);

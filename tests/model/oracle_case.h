@@ -19,12 +19,12 @@ class OracleCase {
   const Problem& problem() const { return problem_; }
   std::int64_t size(const std::string& symbol) const { return size_of(sizes_, symbol); }
   std::vector<float>& tensor(const std::string& name);
-  /// Number of elements of the only output.
+  /// Number of elements of the output.
   std::int64_t output_elements() const;
   /// Applies `change` to every element of every input and parameter.
   void for_each_input(const std::function<float(float)>& change);
-  /// Recomputes expected values and scales of the whole output.
-  void judge();
+  /// Recomputes expected values and scales of the whole output: the first one, or the one named.
+  void judge(const std::string& output = {});
   /// Expected values and scales of only these elements.
   void evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value,
                 std::vector<double>& scale) const;
@@ -40,6 +40,7 @@ class OracleCase {
 
   Problem problem_;
   Sizes sizes_;
+  std::string output_;  ///< of the last judge(); empty: the first
   std::vector<std::vector<float>> tensors_;
   std::vector<std::vector<std::int64_t>> shapes_;
 };

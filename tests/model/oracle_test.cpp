@@ -191,6 +191,43 @@ TEST(MoeGemmContiguousOracle, ATileOfRowsHasItsExpertAndEmptyOnesAreSkipped) {
   EXPECT_EQ(c.expected[126 * 136 + 130], 0);
 }
 
+TEST(MoeGemmMaskedOracle, AGroupHasItsOwnWeightsAndRowsBeyondItsNumberAreZero) {
+  OracleCase c("moe_gemm_masked", {{"groups", 2}, {"max_m", 3}, {"k", 144}, {"n", 136}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("masked_m") = {0, 2};
+  auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  a[4 * 144 + 128] = a[5 * 144 + 128] = 1.5f;  // the second row of the second group, and one that is not used
+  sfa[4 * 2 + 1] = sfa[5 * 2 + 1] = 3;
+  b[(136 + 130) * 144 + 128] = 2;
+  for (int i = 0; i < 8; ++i) sfb[i] = static_cast<float>(7 + i);
+  c.judge();
+  EXPECT_EQ(c.expected[4 * 136 + 130], 1.5 * 3 * 2 * (7 + 7));  // columns from 128 on, the second block of k
+  EXPECT_EQ(c.expected[3 * 136 + 130], 0);
+  EXPECT_EQ(c.expected[5 * 136 + 130], 0);
+}
+
+TEST(MoePermuteOracle, SortsStablyDropsSlotsAndFillsUp) {
+  OracleCase c("moe_permute", {{"t", 3}, {"h", 8}, {"k", 2}, {"experts", 4}}, 1);
+  c.tensor("expert") = {2, 0, 2, -1, 0, 2};
+  c.tensor("weight") = {1, 2, 3, 4, 5, 6};
+  auto& x = c.tensor("x");
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  c.judge("place");
+  EXPECT_EQ(c.expected, (std::vector<double>{128, 0, 129, -1, 1, 130}));
+  c.judge("counts");
+  EXPECT_EQ(c.expected, (std::vector<double>{2, 0, 3, 0}));
+  c.judge("tile_offsets");
+  EXPECT_EQ(c.expected, (std::vector<double>{0, 1, 1, 2, 2}));
+  c.judge("row_weight");
+  EXPECT_EQ(c.expected[1], 5);
+  EXPECT_EQ(c.expected[130], 6);
+  EXPECT_EQ(c.expected[2], 0);
+  c.judge("a");
+  EXPECT_EQ(c.expected[8 + 3], 16 + 3);        // row 1: token 2
+  EXPECT_EQ(c.expected[129 * 8 + 7], 8 + 7);  // row 129: token 1
+  EXPECT_EQ(c.expected[2 * 8 + 1], 0);
+}
+
 TEST(W4a16Oracle, SignedCodesAndAScaleForEachGroup) {
   OracleCase c("w4a16_gemm", {{"m", 1}, {"k", 256}, {"n", 2}}, 1);
   c.for_each_input([](float) { return 0.0f; });

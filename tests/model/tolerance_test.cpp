@@ -306,6 +306,40 @@ TEST(ToleranceOfMoeGemmContiguous, PromotedSumsPassAndSumsInBf16OrOperandsInFp4F
   EXPECT_GT(c.badness(moe_gemm_contiguous(c, 23, 23)), 3);
 }
 
+/// The same for groups with room for max_m rows each, all of them used.
+std::vector<float> moe_gemm_masked(OracleCase& c, int part_bits, int sum_bits) {
+  const auto groups = c.size("groups"), max_m = c.size("max_m"), k = c.size("k"), n = c.size("n"),
+             blocks = (k + 127) / 128;
+  const auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  const auto rounded = [](float value, int bits) { return bits < 23 ? keep_bits(value, bits) : value; };
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < groups * max_m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t group = i / max_m, scales = (group * ((n + 127) / 128) + j / 128) * blocks;
+      float sum = 0;
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        float part = 0;
+        for (std::int64_t p = block * 128; p < std::min(k, block * 128 + 128); ++p)
+          part = rounded(part + a[i * k + p] * b[(group * n + j) * k + p], part_bits);
+        sum = rounded(sum + part * sfa[i * blocks + block] * sfb[scales + block], sum_bits);
+      }
+      out.push_back(keep_bits(sum, 7));
+    }
+  return out;
+}
+
+TEST(ToleranceOfMoeGemmMasked, PromotedSumsPassAndSumsInBf16OrOperandsInFp4Fail) {
+  OracleCase c("moe_gemm_masked", {{"groups", 2}, {"max_m", 128}, {"k", 2048}, {"n", 16}}, 18);
+  c.tensor("masked_m") = {128, 128};
+  c.judge();
+  EXPECT_LT(c.badness(moe_gemm_masked(c, 23, 23)), 0.67);
+  EXPECT_LT(c.badness(moe_gemm_masked(c, 13, 23)), 0.67);  // as a tensor core of Hopper adds
+  EXPECT_GT(c.badness(moe_gemm_masked(c, 23, 7)), 2);
+  c.for_each_input([](float v) { return keep_bits(v, 1); });
+  c.tensor("masked_m") = {128, 128};
+  EXPECT_GT(c.badness(moe_gemm_masked(c, 23, 23)), 3);
+}
+
 /// What a tensor core of Hopper keeps of a number next to `largest`: multiples of 2^-13 of its power of two.
 double aligned_to(double largest, double value) {
   int exponent = 0;
