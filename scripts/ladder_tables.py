@@ -158,7 +158,8 @@ def over_sizes_table(device, ladders, rungs):
         return ""
     shares = {rung.stem: [] for rung in recorded}
     lines = [f"At the sizes that the problem publishes: {device}, {min(x['time'] for x in ladders)[:10]}, "
-             f"capstone {ladders[0]['tool']}. The library: {ladders[0]['library']}.", "",
+             f"capstone {ladders[0]['tool']}. The library: {ladders[0]['library']}. A share is of the library "
+             "in the run that judged the rung.", "",
              "| sizes | library | " + " | ".join(r.stem for r in recorded) + " |",
              "|---|---|" + "---|" * len(recorded)]
     for ladder in ladders:

@@ -6,6 +6,7 @@
 // Prediction  128 rows a group on average, 1 GB of weights: each is read twice where a group has more than
 //             128 rows. 150 TFLOP/s as in moe_gemm_contiguous, for tiles that are three quarters full: 2.1
 //             ms.
+// Came        2.09 ms on an H100, 497 GB/s. 100 % of the native baseline.
 //
 // Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
 //             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.

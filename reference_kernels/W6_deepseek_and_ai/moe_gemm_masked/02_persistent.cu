@@ -7,6 +7,7 @@
 // Why         mma.sync reaches half of the tensor cores' rate at best, and operands pass the registers;
 //             memory waits.
 // Prediction  1 GB of weights at 2.5 TB/s: 0.4 ms.
+// Came        413 us on an H100, 2509 GB/s, 5.05 times the rung before. 505 % of the native baseline.
 //
 // Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
 //             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.

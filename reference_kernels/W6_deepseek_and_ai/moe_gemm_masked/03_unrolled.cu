@@ -6,6 +6,7 @@
 // Why         a step of rung 2 waits for its scales and for its promotion, and a group's rows of a are
 //             loaded for every 128 columns.
 // Prediction  1.15x rung 2: memory is the limit, and rung 2 is not far from it.
+// Came        360 us on an H100, 2880 GB/s, 1.15 times the rung before. 579 % of the native baseline.
 //
 // Shapes      a [groups, max_m, k], b [groups, n, k], e4m3; sfa [groups, max_m, ceil(k/128)], sfb [groups,
 //             ceil(n/128), ceil(k/128)], fp32; masked_m [groups], i32; c [groups, max_m, n], bf16.

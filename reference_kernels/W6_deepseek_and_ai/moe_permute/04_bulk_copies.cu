@@ -7,6 +7,7 @@
 // Why         rung 3 keeps values in registers, so its loads wait for its stores, and memory rests while
 //             blocks count and place.
 // Prediction  1.05x to 1.1x rung 3: the speed of a copy, 0.25 ms, and 3 us before the first store.
+// Came        275 us on an H100, 2681 GB/s, 0.98 times the rung before. 152 % of the native baseline.
 //
 // Shapes      x [t, h], expert and weight [t, k]; a [m, h], row_weight [m], place [t, k], counts
 //             [experts], tile_offsets [experts + 1].
