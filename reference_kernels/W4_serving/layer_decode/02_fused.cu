@@ -4,6 +4,7 @@
 // Why         four launches less. In layer_prefill this fusion saves 0.7 GB; here it saves 3 MB.
 // Prediction  four launches and empty pipelines of 2 to 3 us each: 10 us, 1.01x. The tiles are still made
 //             for 128 rows, so weights are still read by a quarter of the multiprocessors.
+// Came        792 us on an H100, 891 GB/s, 0.97 times the rung before. 44 % of the native baseline.
 //
 // Shapes      x, y [b, hidden], hidden = 128 hq; weights [outputs, inputs]; caches [b, n, hk, 128]; k, v
 //             [b, hk, 128]; bf16.

@@ -9,6 +9,7 @@
 //             launch, the first loads' latency, six times. And its attention is bound by instructions,
 //             not by bytes.
 // Prediction  six gaps of 4 us; attention at 85 % of a copy, 105 us instead of 135: 1.2x rung 3.
+// Came        300 us on an H100, 2352 GB/s, 1.22 times the rung before. 117 % of the native baseline.
 //
 // Shapes      x, y [b, hidden], hidden = 128 hq; weights [outputs, inputs]; caches [b, n, hk, 128]; k, v
 //             [b, hk, 128]; bf16.

@@ -7,6 +7,7 @@
 // Why         rung 1's small kernels multiply nothing and move 0.79 GB. The operands of four of them were
 //             in the registers of the kernel in front.
 // Prediction  0.25 ms less than rung 1: 1.05x.
+// Came        5.17 ms on an H100, 372.27 TFLOP/s, 1.06 times the rung before. 65 % of the native baseline.
 //
 // Shapes      x, y [t, hidden], hidden = 128 hq; weights [outputs, inputs]; k, v [t, hk, 128]; bf16.
 // Launch      products: 128 threads for a tile of 128 x 128; attention: 128 threads for 64 queries of a
