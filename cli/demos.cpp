@@ -458,7 +458,7 @@ const std::vector<Demo>& demos() {
        {"--kernel", "--record"}},
       {"monkeys",
        "W6",
-       "one prompt many times: tries, the correct ones, and the formula beside them",
+       "one prompt many times: how many tries are correct, and what the formula says",
        "A hundred monkeys need an editor at the door. The editor is what you built.",
        monkeys_demo,
        {"--from", "--problem", "-k"}},

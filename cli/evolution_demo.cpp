@@ -97,11 +97,7 @@ void play_evolution(const Context& context, const RecordedRun& run, int most) {
   if (doubtful)
     tell(context, fmt::format("left out: {} correct kernel{} that a person has to look at first", doubtful,
                               doubtful == 1 ? "" : "s"));
-  machine::Tree played;
-  for (const Node* node : tries) played.push_back(*node);
-  if (const std::string failures = failures_text(machine::summarise(played, run.info), context.terminal);
-      !failures.empty())
-    tell(context, "\n" + failures);
+  tell_failures(context, run, tries);
   show_ancestry(context, run, rounds.back().best_so_far);
 }
 
@@ -153,7 +149,7 @@ void compare(const Context& context, const std::string& problem, const std::stri
     int correct = 0, faster = 0;
     for (const Node* node : part.tries) {
       correct += node->correct();
-      faster += node->correct() && node->faster() && !node->doubtful();
+      faster += machine::wins(*node);
       confirmed = confirmed || node->confirmed;
     }
     table.row({part.run->info.kind, std::to_string(part.tries.size()), std::to_string(part.ideas_asked),

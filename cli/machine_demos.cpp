@@ -92,6 +92,13 @@ std::string short_score(const Node& node) {
                      format_speedup(f.value.high));
 }
 
+void tell_failures(const Context& context, const RecordedRun& run, const std::vector<const Node*>& tries) {
+  machine::Tree played;
+  for (const Node* node : tries) played.push_back(*node);
+  const std::string failures = failures_text(machine::summarise(played, run.info), context.terminal);
+  if (!failures.empty()) tell(context, "\n" + failures);
+}
+
 void beat(const Context& context, std::size_t lines) {
   constexpr std::chrono::milliseconds kBeat{300}, kWhole{30'000};
   if (!context.terminal.interactive() || lines == 0) return;

@@ -24,8 +24,7 @@ std::string rounded_percent(double share) { return fmt::format("{:.0f} %", share
 
 std::vector<bool> hits_of(const std::vector<const Node*>& tries, bool both_gates) {
   std::vector<bool> hits;
-  for (const Node* node : tries)
-    hits.push_back(node->correct() && (!both_gates || (node->faster() && !node->doubtful())));
+  for (const Node* node : tries) hits.push_back(both_gates ? machine::wins(*node) : node->correct());
   return hits;
 }
 
@@ -40,7 +39,7 @@ std::string names_of(const std::vector<const Node*>& tries) {
   return join(names, " ");
 }
 
-// One line a try: the counters climb, the formula beside them as soon as it is fitted.
+// One line a try: the counters climb, next to the formula as soon as it is fitted.
 void climb(const Context& context, const std::vector<const Node*>& tries, const Coverage& coverage) {
   const Terminal& t = context.terminal;
   tell(context, " tries  correct  formula  measured");
@@ -188,11 +187,7 @@ void play_sample(const Context& context, const RecordedRun& run, const std::vect
     tell_the_parting(context, faster, "correct and faster");
   else
     tell(context, "gate two did not judge here: how many are faster is not measured");
-  machine::Tree played;
-  for (const Node* node : tries) played.push_back(*node);
-  if (const std::string failures = failures_text(machine::summarise(played, run.info), context.terminal);
-      !failures.empty())
-    tell(context, "\n" + failures);
+  tell_failures(context, run, tries);
   if (const auto doubtful = std::count_if(tries.begin(), tries.end(),
                                           [](const Node* n) { return n->correct() && n->doubtful(); }))
     tell(context, fmt::format("not counted as faster: {} that a person has to look at first", doubtful));

@@ -131,6 +131,8 @@ int repeated_sources(const std::vector<const Node*>& tries) {
   return repeated;
 }
 
+bool wins(const Node& node) { return node.correct() && node.faster() && !node.doubtful(); }
+
 bool is_measured(const std::vector<const Node*>& tries) {
   return std::any_of(tries.begin(), tries.end(),
                      [](const Node* n) { return n->correct() && n->fitness && n->fitness->measured; });

@@ -58,6 +58,8 @@ std::vector<Alike> alike_designs(const std::vector<const Node*>& tries);
 /// How many tries have the same tokens as one before them.
 int repeated_sources(const std::vector<const Node*>& tries);
 
+/// Whether a try passes both gates, without a label that a person has to look at.
+bool wins(const Node& node);
 /// Whether speedups were measured; then a modelled fitness counts as none.
 bool is_measured(const std::vector<const Node*>& tries);
 /// The best of these: correct, not refuted by its second judgement, and without a label that a person has to

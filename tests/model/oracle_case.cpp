@@ -79,8 +79,10 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     std::shuffle(values.begin(), values.end(), random);
     return values;
   }
-  if (const auto* list = std::get_if<InitTopK>(&parameter.init)) {  // neighbouring numbers; every second list is the shortest
-    const auto of = list->of.evaluate_integer(sizes).value(), least = list->least.evaluate_integer(sizes).value();
+  if (const auto* list = std::get_if<InitTopK>(&parameter.init)) {
+    // Neighbouring numbers; every second list is the shortest.
+    const auto of = list->of.evaluate_integer(sizes).value();
+    const auto least = list->least.evaluate_integer(sizes).value();
     const auto k = parameter.shape.back().evaluate_integer(sizes).value();
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i)
       values[static_cast<std::size_t>(i)] =
