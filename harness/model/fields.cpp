@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <utility>
 
+#include "harness/base/json_number.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -33,13 +32,7 @@ Integer whole_of(const Json& value, const std::string& key) {
 }
 
 double number_of(const Json& value, const std::string& key) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) {
-    const std::string& word = value.get_ref<const std::string&>();
-    if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
-    if (word == "Infinity") return std::numeric_limits<double>::infinity();
-    if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
-  }
+  if (const std::optional<double> number = number_from(value)) return *number;
   throw WrongType(key, kNumber, value);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "harness/base/json_number.h"
 #include "harness/base/text.h"
 #include "harness/model/fields.h"
 
@@ -53,14 +54,6 @@ void read_word(const Json& json, const char* key, Enum& into,
     known.emplace_back(word);
   }
   throw WrongType(key, "one of " + join(known, ", "), *value);
-}
-
-// JSON has no NaN and no infinity, yet "expected 0.5, got NaN" is what a student must see: they travel as
-// words.
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "NaN";
-  return value > 0 ? "Infinity" : "-Infinity";
 }
 
 // A word that may be empty.

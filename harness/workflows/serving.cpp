@@ -8,6 +8,7 @@
 
 #include "harness/analysis/ladder/ladder.h"
 #include "harness/base/files.h"
+#include "harness/base/json_number.h"
 #include "harness/base/text.h"
 #include "harness/judge/gpu.h"
 #include "harness/model/fields.h"
@@ -131,7 +132,7 @@ Json serving_json(const ServingRun& run) {
       {"model", run.model},
       {"requests", run.requests},
       {"places", run.places},
-      {"attention_error", std::isfinite(run.attention_error) ? Json(run.attention_error) : Json("Infinity")},
+      {"attention_error", number(run.attention_error)},
       {"runs", batches}};
 }
 

@@ -1,7 +1,11 @@
-// The gradients of softmax attention from its logsumexp, of bf16 operands, in float64. With s = q . k / sqrt(d):
+// The gradients of softmax attention from its logsumexp, of bf16 operands, in float64. With s = q . k /
+// sqrt(d):
 //   p[i, j] = exp(s[i, j] - lse[i])                  the weights
 //   g[i, j] = p[i, j] * (dout[i] . v[j] - dout[i] . o[i])   the gradients of the scores
-//   dv[j] = sum_i p[i, j] dout[i]    dk[j] = sum_i g[i, j] q[i] / sqrt(d)    dq[i] = sum_j g[i, j] k[j] / sqrt(d)
+//   dv[j] = sum_i p[i, j] dout[i]    dk[j] = sum_i g[i, j] q[i] / sqrt(d)    dq[i] = sum_j g[i, j] k[j] /
+//   sqrt(d)
+// h / hk heads of q share a head of k and v. They lie one after the other, so that i counts the queries of
+// all of them.
 #include "problems/oracle.h"
 
 #include <bit>
@@ -18,10 +22,14 @@ double value_of(std::uint16_t bits) { return std::bit_cast<float>(static_cast<st
 
 struct Inputs {
   const CapstoneCase* c;
-  std::int64_t n, d;
+  std::int64_t n, d, queries;  ///< queries: rows of q for each head of k
 
   const std::uint16_t* row(Slot slot, std::int64_t at) const {
     return static_cast<const std::uint16_t*>(c->parameters[slot].data) + at * d;
+  }
+  /// The first row that a row of a gradient adds up: a key of the query's head, or a query of the key's.
+  std::int64_t first_term(int output, std::int64_t at) const {
+    return output == kDq ? at / queries * n : at / n * queries;
   }
   double lse(std::int64_t at) const { return static_cast<const float*>(c->parameters[kLse].data)[at]; }
 
@@ -42,19 +50,21 @@ struct Inputs {
 struct Row {
   int output = -1;
   std::int64_t at = -1;
-  std::vector<double> coefficient, spread;  ///< [n]; spread: how far rounding may move the coefficient
+  std::vector<double> coefficient,
+      spread;  ///< a term each; spread: how far rounding may move the coefficient
 
   void compute(const Inputs& in, int which, std::int64_t where) {
     output = which;
     at = where;
-    coefficient.resize(static_cast<std::size_t>(in.n));
-    spread.resize(static_cast<std::size_t>(in.n));
-    const std::int64_t first = at / in.n * in.n;
+    const bool of_query = which == kDq;
+    const std::int64_t terms = of_query ? in.n : in.queries, first = in.first_term(which, at);
+    coefficient.resize(static_cast<std::size_t>(terms));
+    spread.resize(static_cast<std::size_t>(terms));
     const double factor = 1 / std::sqrt(static_cast<double>(in.d));
     // fp32 sums of the products; seen from a coefficient that is rounded to bf16, 2^-12 of their terms.
     constexpr double kFloatSums = 0x1p-12;
-    for (std::int64_t other = 0; other < in.n; ++other) {
-      const std::int64_t query = which == kDq ? at : first + other, key = which == kDq ? first + other : at;
+    for (std::int64_t other = 0; other < terms; ++other) {
+      const std::int64_t query = of_query ? at : first + other, key = of_query ? first + other : at;
       double ignored, spread_v, spread_o;
       const double score = factor * in.dot(in.row(kQ, query), in.row(kK, key), ignored);
       const double weight = std::exp(score - in.lse(query));
@@ -73,21 +83,23 @@ struct Row {
 
 }  // namespace
 
-/// Scale: the root of the sum of squares of the terms: what independent roundings of the coefficients add up to.
-extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count,
-                                double* value, double* scale) {
-  const Inputs in{c, c->sizes[1], c->sizes[2]};
+/// Scale: the root of the sum of squares of the terms: what independent roundings of the coefficients add up
+/// to.
+extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
+                                std::int64_t count, double* value, double* scale) {
+  const std::int64_t n = c->sizes[1];
+  const Inputs in{c, n, c->sizes[2], c->sizes[0] / c->sizes[3] * n};
   const Slot summed = output == kDq ? kK : output == kDk ? kQ : kDout;
   Row row;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t at = indices[i] / in.d, x = indices[i] % in.d;
     if (at != row.at || output != row.output) row.compute(in, output, at);
-    const std::uint16_t* tensor = in.row(summed, at / in.n * in.n) + x;
+    const std::uint16_t* tensor = in.row(summed, in.first_term(output, at)) + x;
     double sum = 0, squares = 0;
-    for (std::int64_t j = 0; j < in.n; ++j) {
-      const double factor = value_of(tensor[j * in.d]);
-      sum += row.coefficient[static_cast<std::size_t>(j)] * factor;
-      const double term = row.spread[static_cast<std::size_t>(j)] * factor;
+    for (std::size_t j = 0; j < row.coefficient.size(); ++j) {
+      const double factor = value_of(tensor[static_cast<std::int64_t>(j) * in.d]);
+      sum += row.coefficient[j] * factor;
+      const double term = row.spread[j] * factor;
       squares += term * term;
     }
     value[i] = sum;

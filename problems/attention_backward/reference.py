@@ -8,22 +8,27 @@ import torch.nn as nn
 h = 16
 n = 4096
 d = 64
+hk = 16
 
 
 class Model(nn.Module):
     """dq, dk and dv of o = softmax(q k^T / sqrt(d)) v for each head. The weights are computed again from the
-    scores and lse, the logsumexp of each row; here lse is an input like the others."""
+    scores and lse, the logsumexp of each row; here lse is an input like the others. h / hk heads of q share a
+    head of k and v: as one matrix of all their rows, its products with k sum dk and dv over these heads."""
 
     def forward(self, q, k, v, o, dout, lse):
-        factor = 1 / math.sqrt(q.shape[-1])
-        weights = torch.exp(torch.matmul(q, k.transpose(1, 2)).to(lse.dtype) * factor - lse[:, :, None])
+        shape, (heads, _, d) = q.shape, k.shape
+        q, o, dout = (x.reshape(heads, -1, d) for x in (q, o, dout))
+        lse = lse.reshape(heads, -1, 1)
+        factor = 1 / math.sqrt(d)
+        weights = torch.exp(torch.matmul(q, k.transpose(1, 2)).to(lse.dtype) * factor - lse)
         delta = (dout.to(lse.dtype) * o.to(lse.dtype)).sum(-1, keepdim=True)
         gradients = weights * (torch.matmul(dout, v.transpose(1, 2)).to(lse.dtype) - delta)
         weights, gradients = weights.to(q.dtype), (gradients * factor).to(q.dtype)
         dq = torch.matmul(gradients, k)
         dk = torch.matmul(gradients.transpose(1, 2), q)
         dv = torch.matmul(weights.transpose(1, 2), dout)
-        return dq, dk, dv
+        return dq.reshape(shape), dk, dv
 
 
 class Library_fa2(nn.Module):
@@ -70,8 +75,9 @@ class Library_cudnn(nn.Module):
 
 def get_inputs():
     """lse as a row of some thousand keys has it: between 9 and 10."""
-    vectors = [torch.rand(h, n, d) * 3.5 - 1.75 for _ in range(2)] + [torch.randn(h, n, d) for _ in range(3)]
-    return [x.to(torch.bfloat16) for x in vectors] + [torch.rand(h, n) + 9]
+    q, k = (torch.rand(heads, n, d) * 3.5 - 1.75 for heads in (h, hk))
+    v, o, dout = (torch.randn(heads, n, d) for heads in (hk, h, h))
+    return [x.to(torch.bfloat16) for x in (q, k, v, o, dout)] + [torch.rand(h, n) + 9]
 
 
 def get_init_inputs():

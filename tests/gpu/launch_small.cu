@@ -39,10 +39,10 @@ struct Problem {
 const Problem kProblems[] = {
     {"attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
     {"attention_backward",
-     {{2, 77, 64}, {1, 129, 128}},
+     {{2, 77, 64, 1}, {1, 129, 128, 1}},
      [](const Dims& d) {
-       const int64_t x = d[0] * d[1] * d[2];
-       return Dims{x, x, x, x, x, d[0] * d[1], x, x, x};
+       const int64_t of_q = d[0] * d[1] * d[2], of_k = d[3] * d[1] * d[2];
+       return Dims{of_q, of_k, of_k, of_q, of_q, d[0] * d[1], of_q, of_k, of_k};
      }},
     {"bias_gelu_layernorm",
      {{9, 517}, {3, 1024}, {5, 1}},

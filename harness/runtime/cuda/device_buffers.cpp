@@ -6,7 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "harness/base/json_number.h"
 #include "harness/correctness/compare.h"
+#include "harness/model/record.h"
 
 namespace capstone {
 namespace {
@@ -19,6 +21,13 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
   return {{"do", "fingerprint"}, {"at", slot.offset}, {"bytes", slot.bytes}, {"seed", seed}};
+}
+
+// Value k of what a "gather" step returned.
+Result<double> gathered(const Json& result, std::size_t k) {
+  const std::optional<double> value = number_from(result.at("values").at(k));
+  if (!value) return fail("the GPU host answered with something that is no number");
+  return *value;
 }
 
 // Ascending; the same index may come twice in a small tensor.
@@ -331,11 +340,11 @@ Result<std::string> DeviceBuffers::decide_suspects(std::size_t tensor,
   allowed.atol *= kTimedSlack;
   allowed.rtol *= kTimedSlack;
   for (std::size_t k = 0; k < indices.size(); ++k) {
-    const Json& got = results[0].at("values")[k];
-    if (!is_right(p.dtype, got.is_number() ? got.get<double>() : std::nan(""), value[k], scale[k], allowed))
+    CAPSTONE_TRY(const double got, gathered(results[0], k));
+    if (!is_right(p.dtype, got, value[k], scale[k], allowed))
       return fmt::format(
-          "wrong result in a timed run: element {} of the output {} is {}, the oracle says {:.7g}",
-          indices[k], p.name, got.is_number() ? fmt::format("{:.7g}", got.get<double>()) : "NaN", value[k]);
+          "wrong result in a timed run: element {} of the output {} is {}, the oracle says {}", indices[k],
+          p.name, number_text(got, 7), number_text(value[k], 7));
     const auto part = std::min<std::size_t>(
         static_cast<std::size_t>(double(indices[k]) * double(scales_[tensor].size()) / double(slot.elements)),
         scales_[tensor].size() - 1);
@@ -418,13 +427,12 @@ Result<std::string> DeviceBuffers::probe(bool expected_copy) {
                                                {"at", expected_copy ? expected_at_[i] : slot.offset},
                                                {"dtype", name_of(p.dtype)},
                                                {"indices", probe.indices}}})));
-    const Json& got = results[0].at("values");
     int wrong = 0;
     double worst = 0;
     for (int k = 0; k < kProbes; ++k) {
-      double g = got[k].is_number() ? got[k].get<double>() : std::nan("");
-      if (!is_right(p.dtype, g, probe.value[k], probe.scale[k], problem_.tolerance)) ++wrong;
-      worst = std::max(worst, std::fabs(g - probe.value[k]));
+      CAPSTONE_TRY(const double got, gathered(results[0], static_cast<std::size_t>(k)));
+      if (!is_right(p.dtype, got, probe.value[k], probe.scale[k], problem_.tolerance)) ++wrong;
+      if (got != probe.value[k]) worst = std::max(worst, std::fabs(got - probe.value[k]));
     }
     if (wrong)
       return fmt::format(

@@ -1,18 +1,19 @@
 // Rung 1: one walk over the scores, on tensor cores, and dq by atomic sums.
 //
 // Changed     the first rung of this ladder. A block owns 64 keys of a head, 16 a warp, and keeps their dk
-//             and dv in registers. It walks over the queries, 64 at a time, and computes their weights again
-//             from the logsumexp. Every block adds its part of dq to memory.
+//             and dv in registers. It walks over the queries of all heads that share these keys, 64 at a
+//             time, and computes their weights again from the logsumexp. Every block adds its part of dq to
+//             memory.
 // Why         eager PyTorch writes four n x n matrices a head and reads them six times.
 // Prediction  130 to 200 TFLOP/s: half of what mma.sync reaches in the forward pass, because every operand
 //             comes from shared memory for 16 rows only, and five products share the block with atomics.
 // Came        128 TFLOP/s, the lower end of it.
 //
-// Shapes      q, k, v, o, dout, dq, dk, dv [h, n, d], bf16, row-major; lse [h, n], fp32.
-// Launch      three kernels: row sums of dout * o; 128 threads per 64 keys; dq to bf16.
+// Shapes      q, o, dout, dq [h, n, d], k, v, dk, dv [hk, n, d], bf16, row-major; lse [h, n], fp32.
+// Launch      three kernels: row sums of dout * o; 128 threads per 64 keys of a head of k; dq to bf16.
 // Resources   40 or 72 KB of shared memory; workspace 4 h n d bytes for dq's sums, 4 h n for delta.
-// Cost        10 h n n d FLOPs; 2 * 8 h n d bytes, and n / 64 atomic sums for each element of dq.
-// Divides     d is 64 or 128 (the problem says so); n anything.
+// Cost        10 h n n d FLOPs; 8 (h + hk) n d bytes, and n / 64 atomic sums for each element of dq.
+// Divides     d is 64 or 128 and hk divides h (the problem says so); n anything.
 // Source      FlashAttention-2, T. Dao (2023), section on the backward pass.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -24,7 +25,9 @@ using bf16 = __nv_bfloat16;
 constexpr int kWarps = 4, kThreads = 32 * kWarps, kTile = 16 * kWarps;  // keys a block, and queries a step
 
 /// A tile in shared memory: panels of 64 columns; 16-byte piece p of row r lies at p ^ (r % 8).
-__device__ int place(int row, int piece) { return (piece / 8 * kTile + row) * 128 + (piece % 8 ^ row % 8) * 16; }
+__device__ int place(int row, int piece) {
+  return (piece / 8 * kTile + row) * 128 + (piece % 8 ^ row % 8) * 16;
+}
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
 /// 64 rows of a head, 16 bytes at a time; past the last one, zeros.
@@ -94,7 +97,8 @@ __device__ void add_product(float (&d)[kDim / 8][4], const uint32_t* a, const ui
 }
 
 /// delta = the sum over a row of dout * o; dq's sums become 0. One warp a row.
-__global__ void prepare_rows(const bf16* o, const bf16* dout, float* delta, float* sums, int64_t rows, int dim) {
+__global__ void prepare_rows(const bf16* o, const bf16* dout, float* delta, float* sums, int64_t rows,
+                             int dim) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   if (row >= rows) return;
   float sum = 0;
@@ -111,25 +115,30 @@ constexpr int shared_bytes() {
   return 4 * kTile * kDim * 2 + kTile * kTile * 2;
 }
 
+/// `heads`: of q, for each head of k. The queries of a head of k are `heads` times n consecutive rows.
 template <int kDim>
 __global__ void __launch_bounds__(kThreads)
     attention_backward(const bf16* q, const bf16* k, const bf16* v, const bf16* dout, const float* lse,
-                       const float* delta, float* sums, bf16* dk, bf16* dv, int n, float factor, float scale) {
+                       const float* delta, float* sums, bf16* dk, bf16* dv, int n, int heads, float factor,
+                       float scale) {
   extern __shared__ __align__(128) uint8_t shared[];
   constexpr int kTileBytes = kTile * kDim * 2;
   uint8_t *const keys = shared, *const values = keys + kTileBytes, *const queries = values + kTileBytes,
                  *const douts = queries + kTileBytes, *const gradients = douts + kTileBytes;
   __shared__ float lse_of[kTile], delta_of[kTile];
-  const int64_t head_row = static_cast<int64_t>(blockIdx.y) * n, head = head_row * kDim;
+  const int64_t head = static_cast<int64_t>(blockIdx.y) * n * kDim;  // of k and v
   const int first = blockIdx.x * kTile, tiles = (n + kTile - 1) / kTile;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp * 16 + lane / 4, column = lane % 4 * 2;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp * 16 + lane / 4,
+            column = lane % 4 * 2;
   fetch<kDim>(keys, k + head, first, n);
   fetch<kDim>(values, v + head, first, n);
   float my_dk[kDim / 8][4] = {}, my_dv[kDim / 8][4] = {};
-  for (int i = 0; i < tiles; ++i) {
-    const int query = (i + blockIdx.x) % tiles * kTile;  // blocks begin at different rows of dq
-    fetch<kDim>(queries, q + head, query, n);
-    fetch<kDim>(douts, dout + head, query, n);
+  for (int i = 0; i < heads * tiles; ++i) {
+    const int tile = (i + blockIdx.x) % (heads * tiles);  // blocks begin at different rows of dq
+    const int query = tile % tiles * kTile;
+    const int64_t head_row = static_cast<int64_t>(blockIdx.y * heads + tile / tiles) * n;
+    fetch<kDim>(queries, q + head_row * kDim, query, n);
+    fetch<kDim>(douts, dout + head_row * kDim, query, n);
     if (threadIdx.x < kTile) {  // queries that do not exist have weight 0
       const bool there = query + static_cast<int>(threadIdx.x) < n;
       const int64_t at = head_row + query + threadIdx.x;
@@ -174,7 +183,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int half = 0; half < 2; ++half) {
       const int at = query + row + half * 8;
       if (at >= n) continue;
-      float* const to = sums + head + static_cast<int64_t>(at) * kDim + column;
+      float* const to = sums + (head_row + at) * kDim + column;
 #pragma unroll
       for (int c = 0; c < kDim / 8; ++c) {
         atomicAdd(to + c * 8, dq[c][half * 2]);
@@ -206,32 +215,33 @@ __global__ void finish_dq(const float* sums, bf16* dq, int64_t pairs, float scal
 }
 
 template <int kDim>
-void start(const bf16* q, const bf16* k, const bf16* v, const bf16* o, const bf16* dout, const float* lse, bf16* dq,
-           bf16* dk, bf16* dv, int64_t h, int64_t n, void* workspace, cudaStream_t stream) {
+void start(const bf16* q, const bf16* k, const bf16* v, const bf16* o, const bf16* dout, const float* lse,
+           bf16* dq, bf16* dk, bf16* dv, int64_t h, int64_t n, int64_t hk, void* workspace,
+           cudaStream_t stream) {
   const int64_t rows = h * n, pairs = rows * kDim / 2;
   float *const sums = static_cast<float*>(workspace), *const delta = sums + rows * kDim;
   const double scale = 1 / std::sqrt(static_cast<double>(kDim));
   prepare_rows<<<static_cast<unsigned>((rows + 7) / 8), 256, 0, stream>>>(o, dout, delta, sums, rows, kDim);
   cudaFuncSetAttribute(attention_backward<kDim>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        shared_bytes<kDim>());
-  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile), static_cast<unsigned>(h));
+  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile), static_cast<unsigned>(hk));
   attention_backward<kDim><<<grid, kThreads, shared_bytes<kDim>(), stream>>>(
-      q, k, v, dout, lse, delta, sums, dk, dv, static_cast<int>(n), static_cast<float>(M_LOG2E * scale),
-      static_cast<float>(scale));
+      q, k, v, dout, lse, delta, sums, dk, dv, static_cast<int>(n), static_cast<int>(h / hk),
+      static_cast<float>(M_LOG2E * scale), static_cast<float>(scale));
   finish_dq<<<static_cast<unsigned>((pairs + 255) / 256), 256, 0, stream>>>(sums, dq, pairs,
-                                                                          static_cast<float>(scale));
+                                                                            static_cast<float>(scale));
 }
 
-extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t d) {
+extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t d, int64_t /*hk*/) {
   return static_cast<size_t>(h * n * (d + 1)) * sizeof(float);
 }
 
-extern "C" void launch(const bf16* q /*[h,n,d]*/, const bf16* k /*[h,n,d]*/, const bf16* v /*[h,n,d]*/,
+extern "C" void launch(const bf16* q /*[h,n,d]*/, const bf16* k /*[hk,n,d]*/, const bf16* v /*[hk,n,d]*/,
                        const bf16* o /*[h,n,d]*/, const bf16* dout /*[h,n,d]*/, const float* lse /*[h,n]*/,
-                       bf16* dq /*[h,n,d]*/, bf16* dk /*[h,n,d]*/, bf16* dv /*[h,n,d]*/, int64_t h, int64_t n,
-                       int64_t d, void* workspace, cudaStream_t stream) {
+                       bf16* dq /*[h,n,d]*/, bf16* dk /*[hk,n,d]*/, bf16* dv /*[hk,n,d]*/, int64_t h,
+                       int64_t n, int64_t d, int64_t hk, void* workspace, cudaStream_t stream) {
   if (d == 64)
-    start<64>(q, k, v, o, dout, lse, dq, dk, dv, h, n, workspace, stream);
+    start<64>(q, k, v, o, dout, lse, dq, dk, dv, h, n, hk, workspace, stream);
   else
-    start<128>(q, k, v, o, dout, lse, dq, dk, dv, h, n, workspace, stream);
+    start<128>(q, k, v, o, dout, lse, dq, dk, dv, h, n, hk, workspace, stream);
 }

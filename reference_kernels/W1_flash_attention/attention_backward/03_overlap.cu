@@ -6,15 +6,16 @@
 // Why         in rung 2 a group's own products stand still while it takes exponentials, writes gradients
 //             and waits for dq; the other group waits with it at the barrier that both pass once a tile.
 // Prediction  1.1x rung 2.
-// Came        408 TFLOP/s: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128 the products
+// Came        408 TFLOP/s: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128 the
+// products
 //             take 2560 cycles of the tensor cores, but what they read, with the gradients and dq on their
 //             way, takes about 2900 at 128 bytes a cycle. Overlap cannot win there, and costs registers.
 //
-// Shapes      q, k, v, o, dout, dq, dk, dv [h, n, d], bf16, row-major; lse [h, n], fp32.
-// Launch      three kernels: row sums of dout * o; one block of 384 threads per 128 keys; dq to bf16.
+// Shapes      q, o, dout, dq [h, n, d], k, v, dk, dv [hk, n, d], bf16, row-major; lse [h, n], fp32.
+// Launch      three kernels: row sums of dout * o; 384 threads per 128 keys of a head of k; dq to bf16.
 // Resources   240 registers per consumer, 24 a producer; 196 KB of shared memory; workspace 4 h n d bytes.
-// Cost        10 h n n d FLOPs; 2 * 8 h n d bytes, and dq's sums, which live in the L2 cache.
-// Divides     d is 64 or 128 (the problem says so); n anything.
+// Cost        10 h n n d FLOPs; 8 (h + hk) n d bytes, and dq's sums, which live in the L2 cache.
+// Divides     d is 64 or 128 and hk divides h (the problem says so); n anything.
 // Source      FlashAttention-3, J. Shah et al. (2024), section on the backward pass. Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -29,13 +30,13 @@ using bf16 = __nv_bfloat16;
 template <int kDim>
 struct Plan {
   static constexpr int kConsumers = 2, kKeys = 64 * kConsumers, kQueries = kDim == 64 ? 128 : 64, kStages = 2;
-  static constexpr int kPanels = kDim / 64;                // of 64 columns
+  static constexpr int kPanels = kDim / 64;  // of 64 columns
   static constexpr int kThreads = 128 * (1 + kConsumers);
-  static constexpr int kKeyPanel = kKeys * 128;            // [B]
-  static constexpr int kQueryPanel = kQueries * 128;       // [B]
+  static constexpr int kKeyPanel = kKeys * 128;       // [B]
+  static constexpr int kQueryPanel = kQueries * 128;  // [B]
   static constexpr int kBytesK = kPanels * kKeyPanel, kBytesQ = kPanels * kQueryPanel;
-  static constexpr int kBytesS = kKeys * kQueries * 2;     // gradients of the scores
-  static constexpr int kBytesSums = kQueries * kDim * 4;   // a tile of dq; 64 x 64 of it a consumer
+  static constexpr int kBytesS = kKeys * kQueries * 2;    // gradients of the scores
+  static constexpr int kBytesSums = kQueries * kDim * 4;  // a tile of dq; 64 x 64 of it a consumer
   static constexpr int kShared = 2 * kBytesK + kStages * 2 * kBytesQ + 2 * kBytesS + kBytesSums + 1024;
 };
 
@@ -101,10 +102,10 @@ __device__ void wait_for_products() {
 #define LIST32                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST64                                                                             \
-  LIST32                                                                                   \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LIST64                                                                         \
+  LIST32                                                                               \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 /// 64 keys x 64 or 128 queries, 16 deep; both operands lie in shared memory, along the depth.
 __device__ void multiply_turned(float (&d)[32], uint64_t a, uint64_t b, bool add) {
@@ -123,18 +124,16 @@ __device__ void multiply_turned(float (&d)[64], uint64_t a, uint64_t b, bool add
 }
 /// Added to 64 keys x 64 or 128 columns, 16 queries deep; the left operand comes from registers.
 __device__ void multiply_gradient(float (&d)[32], const uint32_t* a, uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" LIST32
-      "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-      : D16(0), D16(16)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" LIST32
+               "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+               : D16(0), D16(16)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 __device__ void multiply_gradient(float (&d)[64], const uint32_t* a, uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" LIST64
-      "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-      : D16(0), D16(16), D16(32), D16(48)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" LIST64
+               "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+               : D16(0), D16(16), D16(32), D16(48)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 /// dq: 64 queries x 64 columns, 16 keys deep; both operands lie in shared memory, across the depth.
 __device__ void multiply_dq(float (&d)[32], uint64_t a, uint64_t b, bool add) {
@@ -158,8 +157,8 @@ __device__ uint32_t pair(float a, float b) {
 /// What the main kernel needs of each query, for rows to the end of the last tile: lse * log2(e) and delta,
 /// the sum over a row of dout * o. Rows that do not exist get lse = inf: their weights are 0. dq's sums
 /// become 0. One warp a row.
-__global__ void prepare_rows(const bf16* o, const bf16* dout, const float* lse, float* scaled_lse, float* delta,
-                             float* sums, int64_t rows, int n, int padded, int dim) {
+__global__ void prepare_rows(const bf16* o, const bf16* dout, const float* lse, float* scaled_lse,
+                             float* delta, float* sums, int64_t rows, int n, int padded, int dim) {
   const int64_t at = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   if (at >= rows) return;
   const int64_t head = at / padded, query = at % padded;
@@ -179,12 +178,13 @@ __global__ void prepare_rows(const bf16* o, const bf16* dout, const float* lse, 
   }
 }
 
+/// `heads`: of q, for each head of k; the block's queries are the tiles of all of them.
 template <int kDim>
 __global__ void __launch_bounds__(Plan<kDim>::kThreads, 1)
     attention_backward(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                        const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_do,
                        const float* scaled_lse, const float* delta, float* sums, bf16* dk, bf16* dv, int n,
-                       float factor, float scale) {
+                       int heads, float factor, float scale) {
   using P = Plan<kDim>;
   extern __shared__ uint8_t shared[];
   __shared__ __align__(128) float lse_of[P::kStages][P::kQueries], delta_of[P::kStages][P::kQueries];
@@ -197,14 +197,15 @@ __global__ void __launch_bounds__(Plan<kDim>::kThreads, 1)
   uint8_t* const staging = gradients + 2 * P::kBytesS;
   if (threadIdx.x == 0) {
     init(&full_kv, 1);
-    for (int i = 0; i < P::kStages; ++i) init(full_q + i, 1), init(full_do + i, 1), init(empty + i, 128 * P::kConsumers);
+    for (int i = 0; i < P::kStages; ++i)
+      init(full_q + i, 1), init(full_do + i, 1), init(empty + i, 128 * P::kConsumers);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
 
   const int head = blockIdx.y, first = blockIdx.x * P::kKeys;
-  const int tiles = (n + P::kQueries - 1) / P::kQueries;
+  const int head_tiles = (n + P::kQueries - 1) / P::kQueries, tiles = heads * head_tiles;
   // Blocks begin at different queries, so that they do not add to the same tile of dq at the same time.
   const auto tile_of = [&](int i) { return (i + static_cast<int>(blockIdx.x)) % tiles; };
   const int group = threadIdx.x / 128;
@@ -217,16 +218,17 @@ __global__ void __launch_bounds__(Plan<kDim>::kThreads, 1)
       load(values + p * P::kKeyPanel, &map_v, p * 64, first, head, &full_kv);
     }
     for (int i = 0, stage = 0, phase = 0; i < tiles; ++i) {
-      const int query = tile_of(i) * P::kQueries;
-      const int64_t row = static_cast<int64_t>(head) * tiles * P::kQueries + query;
+      const int query = tile_of(i) % head_tiles * P::kQueries,
+                head_q = head * heads + tile_of(i) / head_tiles;
+      const int64_t row = (static_cast<int64_t>(head) * tiles + tile_of(i)) * P::kQueries;
       wait(empty + stage, phase ^ 1);
       arrive_and_expect(full_q + stage, P::kBytesQ + P::kQueries * 4);
       for (int p = 0; p < P::kPanels; ++p)
-        load(q_tile(stage) + p * P::kQueryPanel, &map_q, p * 64, query, head, full_q + stage);
+        load(q_tile(stage) + p * P::kQueryPanel, &map_q, p * 64, query, head_q, full_q + stage);
       load(lse_of[stage], scaled_lse + row, P::kQueries * 4, full_q + stage);
       arrive_and_expect(full_do + stage, P::kBytesQ + P::kQueries * 4);
       for (int p = 0; p < P::kPanels; ++p)
-        load(do_tile(stage) + p * P::kQueryPanel, &map_do, p * 64, query, head, full_do + stage);
+        load(do_tile(stage) + p * P::kQueryPanel, &map_do, p * 64, query, head_q, full_do + stage);
       load(delta_of[stage], delta + row, P::kQueries * 4, full_do + stage);
       if (++stage == P::kStages) stage = 0, phase ^= 1;
     }
@@ -300,10 +302,11 @@ __global__ void __launch_bounds__(Plan<kDim>::kThreads, 1)
     for (int x = 0; x < kQ / 16; ++x)
       multiply_gradient(my_dk, g + x * 4, matrix(q_tile(stage) + x * 2048, P::kQueryPanel, 1024));
     commit();
-    // After the last tile its own scores are asked for once more: a product too many, but no branch here, which
-    // would make the compiler run all products one after the other.
+    // After the last tile its own scores are asked for once more: a product too many, but no branch here,
+    // which would make the compiler run all products one after the other.
     const bool more = i + 1 < tiles;
-    const int next = more ? (stage + 1) % P::kStages : stage, next_phase = more && next == 0 ? phase ^ 1 : phase;
+    const int next = more ? (stage + 1) % P::kStages : stage,
+              next_phase = more && next == 0 ? phase ^ 1 : phase;
     wait(full_q + next, next_phase);
     wait_for_products<2>();  // dv: its weights' registers are free for scores
     begin_multiplying();
@@ -318,7 +321,8 @@ __global__ void __launch_bounds__(Plan<kDim>::kThreads, 1)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("bar.sync %0, 128;" ::"r"(2 + consumer) : "memory");
     if (me == 0) {
-      float* const to = sums + (static_cast<int64_t>(head) * tiles + tile_of(i)) * (kQ * kDim) + consumer * 4096;
+      float* const to =
+          sums + (static_cast<int64_t>(head) * tiles + tile_of(i)) * (kQ * kDim) + consumer * 4096;
       add_to(to, my_staging, P::kBytesSums / 2);
       asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
@@ -353,8 +357,9 @@ __global__ void finish_dq(const float* sums, bf16* dq, int64_t pairs, int n, int
   const int query = static_cast<int>(row % n), in_tile = query % kQueries, r = in_tile % 64;
   const int group = kDim == 64 ? in_tile / 64 : x / 64, c = x % 64;
   const int thread = r / 16 * 32 + r % 8 * 4 + c % 8 / 2;
-  const float2 sum = *reinterpret_cast<const float2*>(sums + (head * tiles + query / kQueries) * (kQueries * kDim) +
-                                                      ((group * 8 + c / 8) * 128 + thread) * 4 + r % 16 / 8 * 2);
+  const float2 sum =
+      *reinterpret_cast<const float2*>(sums + (head * tiles + query / kQueries) * (kQueries * kDim) +
+                                       ((group * 8 + c / 8) * 128 + thread) * 4 + r % 16 / 8 * 2);
   *reinterpret_cast<uint32_t*>(dq + row * kDim + x) = pair(sum.x * scale, sum.y * scale);
 }
 
@@ -384,8 +389,9 @@ CUtensorMap map_of(const bf16* tensor, int64_t heads, int64_t n, int64_t dim, in
 int64_t padded(int64_t n, int64_t queries) { return (n + queries - 1) / queries * queries; }
 
 template <int kDim>
-void start(const bf16* q, const bf16* k, const bf16* v, const bf16* o, const bf16* dout, const float* lse, bf16* dq,
-           bf16* dk, bf16* dv, int64_t h, int64_t n, void* workspace, cudaStream_t stream) {
+void start(const bf16* q, const bf16* k, const bf16* v, const bf16* o, const bf16* dout, const float* lse,
+           bf16* dq, bf16* dk, bf16* dv, int64_t h, int64_t n, int64_t hk, void* workspace,
+           cudaStream_t stream) {
   using P = Plan<kDim>;
   const int64_t rows = h * padded(n, P::kQueries), pairs = h * n * kDim / 2;
   float* const sums = static_cast<float*>(workspace);
@@ -395,25 +401,26 @@ void start(const bf16* q, const bf16* k, const bf16* v, const bf16* o, const bf1
   prepare_rows<<<static_cast<unsigned>((rows + 7) / 8), 256, 0, stream>>>(
       o, dout, lse, scaled_lse, delta, sums, rows, static_cast<int>(n), static_cast<int>(rows / h), kDim);
   cudaFuncSetAttribute(attention_backward<kDim>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kShared);
-  const dim3 grid(static_cast<unsigned>((n + P::kKeys - 1) / P::kKeys), static_cast<unsigned>(h));
+  const dim3 grid(static_cast<unsigned>((n + P::kKeys - 1) / P::kKeys), static_cast<unsigned>(hk));
   attention_backward<kDim><<<grid, P::kThreads, P::kShared, stream>>>(
-      map_of(q, h, n, kDim, P::kQueries), map_of(k, h, n, kDim, P::kKeys), map_of(v, h, n, kDim, P::kKeys),
+      map_of(q, h, n, kDim, P::kQueries), map_of(k, hk, n, kDim, P::kKeys), map_of(v, hk, n, kDim, P::kKeys),
       map_of(dout, h, n, kDim, P::kQueries), scaled_lse, delta, sums, dk, dv, static_cast<int>(n),
-      static_cast<float>(M_LOG2E * scale), static_cast<float>(scale));
+      static_cast<int>(h / hk), static_cast<float>(M_LOG2E * scale), static_cast<float>(scale));
   finish_dq<kDim><<<static_cast<unsigned>((pairs + 255) / 256), 256, 0, stream>>>(
-      sums, dq, pairs, static_cast<int>(n), static_cast<int>(rows / h / P::kQueries), static_cast<float>(scale));
+      sums, dq, pairs, static_cast<int>(n), static_cast<int>(rows / h / P::kQueries),
+      static_cast<float>(scale));
 }
 
-extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t d) {
+extern "C" size_t workspace_bytes(int64_t h, int64_t n, int64_t d, int64_t /*hk*/) {
   return static_cast<size_t>(h * padded(n, d == 64 ? 128 : 64) * (d + 2)) * sizeof(float);
 }
 
-extern "C" void launch(const bf16* q /*[h,n,d]*/, const bf16* k /*[h,n,d]*/, const bf16* v /*[h,n,d]*/,
+extern "C" void launch(const bf16* q /*[h,n,d]*/, const bf16* k /*[hk,n,d]*/, const bf16* v /*[hk,n,d]*/,
                        const bf16* o /*[h,n,d]*/, const bf16* dout /*[h,n,d]*/, const float* lse /*[h,n]*/,
-                       bf16* dq /*[h,n,d]*/, bf16* dk /*[h,n,d]*/, bf16* dv /*[h,n,d]*/, int64_t h, int64_t n,
-                       int64_t d, void* workspace, cudaStream_t stream) {
+                       bf16* dq /*[h,n,d]*/, bf16* dk /*[hk,n,d]*/, bf16* dv /*[hk,n,d]*/, int64_t h,
+                       int64_t n, int64_t d, int64_t hk, void* workspace, cudaStream_t stream) {
   if (d == 64)
-    start<64>(q, k, v, o, dout, lse, dq, dk, dv, h, n, workspace, stream);
+    start<64>(q, k, v, o, dout, lse, dq, dk, dv, h, n, hk, workspace, stream);
   else
-    start<128>(q, k, v, o, dout, lse, dq, dk, dv, h, n, workspace, stream);
+    start<128>(q, k, v, o, dout, lse, dq, dk, dv, h, n, hk, workspace, stream);
 }
