@@ -7,7 +7,7 @@
 // Why         eager PyTorch writes four n x n matrices a head and reads them six times.
 // Prediction  130 to 200 TFLOP/s: half of what mma.sync reaches in the forward pass, because every operand
 //             comes from shared memory for 16 rows only, and five products share the block with atomics.
-// Came        128 TFLOP/s, the lower end of it.
+// Came        124 TFLOP/s on an H100, a little less.
 //
 // Shapes      q, o, dout, dq [h, n, d], k, v, dk, dv [hk, n, d], bf16, row-major; lse [h, n], fp32.
 // Launch      three kernels: row sums of dout * o; 128 threads per 64 keys of a head of k; dq to bf16.

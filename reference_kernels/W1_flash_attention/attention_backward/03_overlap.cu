@@ -6,7 +6,7 @@
 // Why         in rung 2 a group's own products stand still while it takes exponentials, writes gradients
 //             and waits for dq; the other group waits with it at the barrier that both pass once a tile.
 // Prediction  1.1x rung 2.
-// Came        408 TFLOP/s: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128 the
+// Came        399 TFLOP/s on an H100: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128 the
 // products
 //             take 2560 cycles of the tensor cores, but what they read, with the gradients and dq on their
 //             way, takes about 2900 at 128 bytes a cycle. Overlap cannot win there, and costs registers.

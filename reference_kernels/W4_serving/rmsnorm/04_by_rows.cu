@@ -1,23 +1,23 @@
-// Rung 4: a block stays, and its next row is on its way while it works on this one.
+// Rung 4: three launches, for many rows, for few, and for fewer than multiprocessors.
 //
-// Changed     as many blocks as fit stay until the end and take every gridDim.x-th row. The weight is loaded
-//             once, and the next row's vectors travel to registers while this one is added up and stored.
-//             Few rows are shared by clusters of eight blocks: each holds an eighth of a row and writes its
-//             sum into the shared memory of the others.
-// Why         a block of rung 3 begins with nothing under way and ends with nothing under way; and 16 rows
-//             on 16 multiprocessors use an eighth of the GPU's ways to memory.
-// Prediction  many rows: 1.02x, the gaps between blocks; 16 rows: the loads of a multiprocessor shrink from
-//             16 KB to 2 KB, but the meeting of a cluster costs about what that saves.
-// Came        93.2 us on an H100, 2882 GB/s, 0.97 times the rung before. 95 % of the native baseline.
+// Changed     many rows are launched as in rung 2: a block of 256 threads each, no hints to the caches, and
+//             the weight loaded after the sum. Up to two rows for each multiprocessor get 512 threads a row
+//             and the loads of rung 3. Still fewer are shared by clusters of eight blocks: each holds an
+//             eighth of a row and writes its sum into the shared memory of the others.
+// Why         at 8192 rows rung 3 is slower than rung 2; at 256 rows its 1024 threads wait longer for each
+//             other than 512 do; and 16 rows on 16 multiprocessors use an eighth of the ways to memory.
+// Prediction  8192 rows: as fast as rung 2. 256 rows: 1.1x rung 3. 16 rows: the loads of a multiprocessor
+//             shrink from 16 KB to 2 KB, but the meeting of a cluster costs about what that saves.
+// Came        pending
 //
 // Shapes      x, y [rows, cols], w [cols], bf16, row-major; any rows, any cols.
-// Launch      <<<blocks that fit, 512>>>, or clusters of 8 blocks of 128 threads, one cluster a row, where
-//             the rows are fewer than multiprocessors.
-// Resources   up to 91 registers for the longest rows; 256 bytes of shared memory; no workspace.
-// Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight once for each block.
+// Launch      <<<rows, 256>>>; <<<rows, 512>>> for up to two rows a multiprocessor; clusters of 8 blocks of
+//             128 threads, one cluster a row, where the rows are fewer than multiprocessors.
+// Resources   up to 80 registers for the longest rows; 256 bytes of shared memory; no workspace.
+// Cost        4 * rows * cols FLOPs; 4 * rows * cols bytes, and the weight from a cache for each row.
 // Divides     cols % 8 == 0 and cols <= 16384 for the fast kernels; other shapes take the kernel of rung 1.
-// Source      persistent blocks; thread-block clusters, CUDA C++ Programming Guide. Clusters need a GPU of
-//             compute capability 9.0.
+// Source      thread-block clusters, CUDA C++ Programming Guide. Clusters need a GPU of compute
+//             capability 9.0.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -26,7 +26,7 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int kThreads = 512;  // of a block that stays
+constexpr int kThreads = 256;  // of a block, if there are many rows
 constexpr int kCluster = 8, kClusterThreads = 128;
 constexpr int64_t kMostColumns = 16384;
 
@@ -57,40 +57,43 @@ __device__ float block_sum(float v, float* partial) {
   return v;
 }
 
-/// Every gridDim.x-th row.
-template <int kVectors>
-__global__ void __launch_bounds__(kThreads)
-    rmsnorm_rows(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
-                 int64_t rows, int vectors) {
-  __shared__ float partial[2][32];  // two, so that one barrier a row suffices
-  uint4 weight[kVectors], next[kVectors];
-  const auto fetch = [&](int64_t row) {
+/// With a hint that the line will not be read again, or without one.
+template <bool kHint>
+__device__ uint4 load(const uint4* from) {
+  return kHint ? __ldcs(from) : *from;
+}
+template <bool kHint>
+__device__ void store(uint4* to, uint4 value) {
+  if (kHint)
+    __stcs(to, value);
+  else
+    *to = value;
+}
+
+/// A row by a block. Where rows are few, every load is on its way before anything waits.
+template <int kBlock, int kVectors, bool kFewRows>
+__global__ void __launch_bounds__(kBlock)
+    rmsnorm_row(const uint4* __restrict__ x, const uint4* __restrict__ w, uint4* __restrict__ y, float eps,
+                int vectors) {
+  __shared__ float partial[32];
+  const int64_t start = static_cast<int64_t>(blockIdx.x) * vectors;
+  uint4 held[kVectors], weight[kVectors];
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      const int i = threadIdx.x + k * kThreads;
-      next[k] = row < rows && i < vectors ? __ldcs(x + row * vectors + i) : make_uint4(0, 0, 0, 0);
-    }
-  };
-  fetch(blockIdx.x);
+  for (int k = 0; k < kVectors; ++k) {
+    const int i = threadIdx.x + k * kBlock;
+    held[k] = i < vectors ? load<kFewRows>(x + start + i) : make_uint4(0, 0, 0, 0);
+  }
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
-    if (const int i = threadIdx.x + k * kThreads; i < vectors) weight[k] = w[i];
-  int parity = 0;
-  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x, parity ^= 1) {
-    uint4 held[kVectors];
-    float sum = 0;
+    if (const int i = threadIdx.x + k * kBlock; kFewRows && i < vectors) weight[k] = w[i];
+  float sum = 0;
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      held[k] = next[k];
-      sum += squares(held[k]);
-    }
-    fetch(row + gridDim.x);
-    const float scale = rsqrtf(block_sum(sum, partial[parity]) / static_cast<float>(8 * vectors) + eps);
+  for (int k = 0; k < kVectors; ++k) sum += squares(held[k]);
+  const float scale = rsqrtf(block_sum(sum, partial) / static_cast<float>(8 * vectors) + eps);
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k)
-      if (const int i = threadIdx.x + k * kThreads; i < vectors)
-        __stcs(y + row * vectors + i, scaled(held[k], weight[k], scale));
-  }
+  for (int k = 0; k < kVectors; ++k)
+    if (const int i = threadIdx.x + k * kBlock; i < vectors)
+      store<kFewRows>(y + start + i, scaled(held[k], kFewRows ? weight[k] : w[i], scale));
 }
 
 /// One row by a cluster; a block holds an eighth of it.
@@ -147,15 +150,6 @@ __global__ void rmsnorm_ragged(const __nv_bfloat16* x, const __nv_bfloat16* w, _
     y[start + i] = __float2bfloat16(__bfloat162float(x[start + i]) * scale * __bfloat162float(w[i]));
 }
 
-/// As many blocks as run at once, but none that would have one row less than others.
-template <class Kernel>
-unsigned blocks_that_stay(Kernel kernel, int64_t rows, int multiprocessors) {
-  int resident = 0;
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0);
-  const int64_t most = int64_t{resident} * multiprocessors, rounds = (rows + most - 1) / most;
-  return static_cast<unsigned>((rows + rounds - 1) / rounds);
-}
-
 extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat16* w /*[cols]*/,
                        __nv_bfloat16* y /*[rows,cols]*/, float eps, int64_t rows, int64_t cols,
                        void* /*workspace*/, cudaStream_t stream) {
@@ -176,9 +170,14 @@ extern "C" void launch(const __nv_bfloat16* x /*[rows,cols]*/, const __nv_bfloat
                                                                                    vectors);
     return;
   }
-  const auto kernel = vectors <= kThreads       ? rmsnorm_rows<1>
-                      : vectors <= 2 * kThreads ? rmsnorm_rows<2>
-                                                : rmsnorm_rows<4>;
-  kernel<<<blocks_that_stay(kernel, rows, multiprocessors), kThreads, 0, stream>>>(from, weight, to, eps,
-                                                                                   rows, vectors);
+  const bool few = rows <= 2 * multiprocessors;
+  const auto kernel = few                       ? vectors <= 2 * kThreads   ? rmsnorm_row<2 * kThreads, 1, true>
+                                                  : vectors <= 4 * kThreads ? rmsnorm_row<2 * kThreads, 2, true>
+                                                                            : rmsnorm_row<2 * kThreads, 4, true>
+                                            : vectors <= kThreads ? rmsnorm_row<kThreads, 1, false>
+                      : vectors <= 2 * kThreads ? rmsnorm_row<kThreads, 2, false>
+                      : vectors <= 4 * kThreads ? rmsnorm_row<kThreads, 4, false>
+                                                : rmsnorm_row<kThreads, 8, false>;
+  kernel<<<static_cast<unsigned>(rows), few ? 2 * kThreads : kThreads, 0, stream>>>(from, weight, to, eps,
+                                                                                    vectors);
 }
