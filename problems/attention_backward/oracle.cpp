@@ -1,9 +1,10 @@
-// The gradients of softmax attention from its logsumexp, of bf16 operands, in float64. With s = q . k /
-// sqrt(d):
-//   p[i, j] = exp(s[i, j] - lse[i])                  the weights
+// The gradients of softmax attention from its logsumexp, of bf16 operands, in float64. With
+// s = q . k / sqrt(d):
+//   p[i, j] = exp(s[i, j] - lse[i])                         the weights
 //   g[i, j] = p[i, j] * (dout[i] . v[j] - dout[i] . o[i])   the gradients of the scores
-//   dv[j] = sum_i p[i, j] dout[i]    dk[j] = sum_i g[i, j] q[i] / sqrt(d)    dq[i] = sum_j g[i, j] k[j] /
-//   sqrt(d)
+//   dv[j] = sum_i p[i, j] dout[i]
+//   dk[j] = sum_i g[i, j] q[i] / sqrt(d)
+//   dq[i] = sum_j g[i, j] k[j] / sqrt(d)
 // h / hk heads of q share a head of k and v. They lie one after the other, so that i counts the queries of
 // all of them.
 #include "problems/oracle.h"
@@ -83,8 +84,8 @@ struct Row {
 
 }  // namespace
 
-/// Scale: the root of the sum of squares of the terms: what independent roundings of the coefficients add up
-/// to.
+/// Scale: the root of the sum of squares of the terms: what independent roundings of the coefficients add
+/// up to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
                                 std::int64_t count, double* value, double* scale) {
   const std::int64_t n = c->sizes[1];

@@ -6,10 +6,10 @@
 // Why         in rung 2 a group's own products stand still while it takes exponentials, writes gradients
 //             and waits for dq; the other group waits with it at the barrier that both pass once a tile.
 // Prediction  1.1x rung 2.
-// Came        399 TFLOP/s on an H100: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128 the
-// products
-//             take 2560 cycles of the tensor cores, but what they read, with the gradients and dq on their
-//             way, takes about 2900 at 128 bytes a cycle. Overlap cannot win there, and costs registers.
+// Came        399 TFLOP/s on an H100: 0.96x rung 2. At d 64 the limit is shared memory: per tile of 128 x 128
+//             the products take 2560 cycles of the tensor cores, but what they read, with the gradients and
+//             dq on their way, takes about 2900 at 128 bytes a cycle. Overlap cannot win there, and costs
+//             registers.
 //
 // Shapes      q, o, dout, dq [h, n, d], k, v, dk, dv [hk, n, d], bf16, row-major; lse [h, n], fp32.
 // Launch      three kernels: row sums of dout * o; 384 threads per 128 keys of a head of k; dq to bf16.
