@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "harness/base/json_number.h"
 
 namespace capstone {
 namespace {
@@ -37,6 +43,21 @@ TEST(ParseJson, WhatIsNoJsonIsDiscarded) {
   for (const char* text : {"", "{", "]", "\"", "\"\\", "{\"a\":1}}", "nope"})
     EXPECT_TRUE(parse_json(text).is_discarded()) << text;
   EXPECT_EQ(parse_json("{\"a\":[1,2]}").at("a").at(1), 2);
+}
+
+TEST(JsonNumber, NaNAndInfinityTravelAsWordsAndComeBack) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double value : {0.5, -0.0, kInfinity, -kInfinity})
+    EXPECT_EQ(number_from(parse_json(number(value).dump())), value);
+  EXPECT_EQ(number(-kInfinity).dump(), "\"-Infinity\"");
+  const std::optional<double> nan = number_from(parse_json(number(std::nan("")).dump()));
+  ASSERT_TRUE(nan);
+  EXPECT_TRUE(std::isnan(*nan));
+}
+
+TEST(JsonNumber, AnotherWordOrNothingIsNoNumber) {
+  for (const char* text : {"null", "\"inf\"", "true", "[1]"})
+    EXPECT_FALSE(number_from(parse_json(text))) << text;
 }
 
 }  // namespace
