@@ -26,6 +26,11 @@ th[aria-sort="descending"] button::after { content: " \2193"; }
 .grades :is(th, td) { padding-right: .55rem; }
 .grades .fine { display: inline-block; max-width: 14rem; font: .92em/1.35 var(--sans); overflow-wrap: anywhere; }
 .bars rect { fill: var(--human); }
+.duel { display: block; width: 15rem; height: 1.2rem; }
+.duel line { stroke: var(--plot-ink); stroke-width: 1.2; }
+.duel .one { stroke: var(--plot-grid); }
+.duel .human { fill: var(--human); }
+.duel .llm { fill: var(--paper); stroke: var(--llm); stroke-width: 2; }
 svg.plot { min-width: 0; }
 @media print {
   @page { size: A4 landscape; margin: 10mm; }
@@ -76,7 +81,12 @@ svg.plot { min-width: 0; }
 <tbody>{{#SPREAD}}<tr><th scope="row">{{NAME}}</th><td class="number">{{N}}</td><td class="number">{{LEAST}}</td><td class="number">{{Q1}}</td><td class="number strong">{{MEDIAN}}</td><td class="number">{{Q3}}</td><td class="number">{{MOST}}</td></tr>{{/SPREAD}}</tbody></table></div>
 {{#HISTOGRAM}}<svg class="plot bars curve" role="img" viewBox="0 0 440 140" aria-label="Histogram of the totals">{{#BAR}}<rect x="{{X}}" y="{{Y}}" width="32" height="{{H}}"/><text x="{{MIDDLE}}" y="130" text-anchor="middle">{{FROM}}</text><text x="{{MIDDLE}}" y="{{ABOVE}}" text-anchor="middle">{{N}}</text>{{/BAR}}</svg>{{/HISTOGRAM}}
 </div></div>
-{{#THESIS}}<h2>Human, model, and both together</h2>
+{{#DUELS}}<h2>The finale: each student's kernel against the model's</h2>
+<p>{{SAYS}}</p>
+<div class="scroll"><table class="duels"><thead><tr><th scope="col">Problem</th><th scope="col">Who</th><th scope="col">Speedup over the baseline</th><th scope="col" class="number">Human</th><th scope="col" class="number">Model</th><th scope="col" class="number">Human over model</th><th scope="col">Ahead</th></tr></thead>
+<tbody>{{#DUEL}}<tr><td>{{PROBLEM}}</td><td title="{{SUBMISSION}}">{{WHO}}</td><td><svg class="duel" role="img" viewBox="0 0 200 16" aria-label="human {{HUMAN}}, model {{MODEL}}"><line class="one" x1="{{ONE_X}}" x2="{{ONE_X}}" y1="0" y2="16"/><line x1="{{HUMAN_X}}" x2="{{MODEL_X}}" y1="8" y2="8"/><circle class="llm" cx="{{MODEL_X}}" cy="8" r="4"/><circle class="human" cx="{{HUMAN_X}}" cy="8" r="4"/></svg></td><td class="number">{{HUMAN}}</td><td class="number">{{MODEL}}</td><td class="number strong">{{RATIO}}</td><td>{{AHEAD}}</td></tr>{{/DUEL}}</tbody></table></div>
+<p class="fine">Filled: human; ring: model; the upright line: the baseline. One logarithmic scale for all rows. Somebody is ahead where the intervals of the two speedups do not touch.</p>
+{{/DUELS}}{{#THESIS}}<h2>Human, model, and both together</h2>
 <p>{{SAYS}}</p>
 <div class="scroll"><table class="thesis"><thead><tr><th scope="col">Whose kernel</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Correct</th><th scope="col" class="number">Timed</th><th scope="col" class="number">Faster than the baseline</th><th scope="col" class="number">Median speedup</th></tr></thead>
 <tbody>{{#WHOSE}}<tr><th scope="row">{{NAME}}</th><td class="number">{{JUDGED}}</td><td class="number">{{CORRECT}}</td><td class="number">{{TIMED}}</td><td class="number">{{FASTER}}</td><td class="number strong">{{MEDIAN}}</td></tr>{{/WHOSE}}</tbody></table></div>

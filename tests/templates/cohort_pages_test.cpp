@@ -82,6 +82,31 @@ TEST_F(CohortPages, TheClassPageSaysNothingOfTogetherWhereNobodyHasIt) {
   EXPECT_FALSE(has(gradebook(), "both together"));
 }
 
+TEST_F(CohortPages, TheFinaleShowsEachStudentsKernelBesideTheModels) {
+  add("a", kHostile, 2.0, 1.0);
+  add("b", "Bob", 1.5, std::nullopt);
+  add("c", "Cyd", 1.0, 4.0);
+  add("d", "Dan", 1.0, 1.01);
+  add("e", "Eve", 3.0, 1.0);
+  summaries["e"].outcomes[1].device = "NVIDIA A100";
+  const std::string page = gradebook();
+  EXPECT_TRUE(has(page,
+                  "3 of 5 submissions have both kernels correct and timed on one GPU. The human is ahead "
+                  "in 1, the model in 1; 1 not decided."));
+  // From 1x at 8 to 4x at 192 on a logarithmic scale: 2x lies in the middle.
+  EXPECT_TRUE(has(page, "<circle class=\"human\" cx=\"100.0\""));
+  EXPECT_TRUE(has(page, "<circle class=\"llm\" cx=\"192.0\""));
+  EXPECT_FALSE(has(page, "<script>alert"));
+}
+
+TEST_F(CohortPages, WithoutTwoTimesOnOneGpuThereIsNoFinale) {
+  add("a", "Ada", 2.0, 1.0);
+  summaries["a"].outcomes[0].backend = "emulated";
+  add("b", "Bob", 2.0, 1.0);
+  summaries["b"].outcomes[1].correct = false;
+  EXPECT_FALSE(has(gradebook(), "The finale"));
+}
+
 TEST_F(CohortPages, FewKernelsMadeTogetherDecideNothing) {
   add("a", "Ada", 2.0, 1.0);
   add("b", "Bob", 1.5, std::nullopt);
