@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/formats_demo.h"
 #include "cli/machine_demos.h"
 #include "cli/serving_demo.h"
 #include "cli/show.h"
@@ -456,6 +457,8 @@ const std::vector<Demo>& demos() {
        "A batch that waits for its slowest request wastes every other place.",
        serving_demo,
        {"--kernel", "--record"}},
+      {"formats", "W5", "one tensor in fp32, bf16, fp8 and fp4, with and without scales: bytes and error",
+       "A scale for every sixteen numbers costs half a bit and brings the small ones back.", formats_demo},
       {"monkeys",
        "W6",
        "one prompt many times: how many tries are correct, and what the formula says",

@@ -29,6 +29,24 @@ TEST_F(Demos, ByHandCountWhatTheCourseSays) {
   }
 }
 
+// With one scale for the tensor the large columns push nearly everything below half of e2m1's smallest
+// number; blocks of 16 confine that to the blocks with a large column: one of four.
+TEST_F(Demos, FormatsShowWhatAScaleForEachBlockBringsBack) {
+  const Outcome shown = capstone({"demo", "formats"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const auto row = [&](const std::string& name) {
+    const std::size_t at = shown.out.find("\n" + name);
+    if (at == std::string::npos) return std::string();
+    return shown.out.substr(at + 1, shown.out.find('\n', at + 1) - at - 1);
+  };
+  EXPECT_TRUE(says(row("fp32"), "268 MB")) << shown;
+  EXPECT_TRUE(row("fp32").ends_with(" 0")) << row("fp32");
+  EXPECT_TRUE(says(row("e2m1, one scale"), "34 MB"));
+  EXPECT_TRUE(row("e2m1, one scale").ends_with("99 %")) << row("e2m1, one scale");
+  EXPECT_TRUE(says(row("NVFP4"), "38 MB"));
+  EXPECT_TRUE(row("NVFP4").ends_with("19 %")) << row("NVFP4");
+}
+
 TEST_F(Demos, FeedbackPlaysARecordedRefinement) {
   const Outcome shown = capstone({"demo", "feedback"});
   ASSERT_EQ(shown.code, 0) << shown;
@@ -161,7 +179,7 @@ TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   ASSERT_EQ(list.code, 0) << list;
   for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt",
                            "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",
-                           "two-gates", "serving", "monkeys", "feedback", "evolution"})
+                           "two-gates", "serving", "formats", "monkeys", "feedback", "evolution"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;
