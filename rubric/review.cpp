@@ -10,6 +10,7 @@
 #include "harness/base/text.h"
 #include "rubric/anomalies.h"
 #include "rubric/numbers.h"
+#include "rubric/reasons.h"
 
 namespace capstone {
 
@@ -111,15 +112,20 @@ class Reviewer {
     if (versions.size() < 2)
       add(2, Severity::kMissing, "there is only one version of the human kernel", "human/kernel.cu",
           "change one thing, say why with -m, and measure again: the worklog compares versions");
-    std::vector<std::string> silent, unexpected;
+    std::vector<std::string> silent, causeless, unexpected;
     for (const Measurement* m : versions) {
-      if (ledger_.reason("human", m->version).empty()) silent.push_back(m->version);
+      const std::string reason = ledger_.reason("human", m->version);
+      if (reason.empty()) silent.push_back(m->version);
+      if (names_no_cause(reason)) causeless.push_back(fmt::format("{} (\"{}\")", m->version, reason));
       if (m != versions.front() && !ledger_.expected_speedup("human", m->version))
         unexpected.push_back(m->version);
     }
     if (!silent.empty())
       add(2, Severity::kMissing, fmt::format("no reason was given for {}", join(silent, ", ")), kLedger,
           "give the reason in section 2; next time, use capstone measure -m \"…\"");
+    if (!causeless.empty())
+      add(2, Severity::kAdvice, fmt::format("the reason names no cause for {}", join(causeless, ", ")),
+          kLedger, "say in section 2 what in the kernel made the difference, and how");
     if (!unexpected.empty())
       add(2, Severity::kAdvice,
           fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,

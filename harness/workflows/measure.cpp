@@ -9,6 +9,7 @@
 #include "harness/base/text.h"
 #include "harness/runtime/build/cache.h"
 #include "harness/workflows/pending_versions.h"
+#include "rubric/reasons.h"
 
 namespace capstone::workflows {
 namespace {
@@ -125,6 +126,11 @@ Result<MeasureOutcome> measure(const MeasureRequest& request, const Workspace& w
     report_note(progress,
                 "note: no prediction yet. First guess, then measure: "
                 "capstone predict memory|compute|latency --because \"…\"");
+  if (names_no_cause(request.reason))
+    report_note(progress,
+                fmt::format("note: \"{}\" says how it went, not why. Name the cause: -m \"float4 loads: a "
+                            "quarter of the requests\"",
+                            printable(request.reason)));
   CAPSTONE_TRY(auto candidates, candidates_of(project, ledger, request, progress));
   CAPSTONE_TRY(auto measurements,
                judge_and_record(project, std::move(candidates), request.judge, workspace, progress));

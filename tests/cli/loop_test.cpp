@@ -265,5 +265,14 @@ zpty -d shell
   EXPECT_EQ(answered.out, "emulated\nsoftmax\nwithdraw\n") << answered;
 }
 
+TEST_F(Loop, AReasonThatNamesNoCauseIsAskedForOneAndKept) {
+  const fs::path root = right_kernel();
+  const Outcome vague = measure(root, {"-m", "faster", "--quick"});
+  ASSERT_EQ(vague.code, 0) << vague;
+  EXPECT_TRUE(says(vague.err, "note: \"faster\" says how it went, not why"));
+  EXPECT_EQ(records(root, "measurement").back().at("body").at("reason"), "faster");
+  EXPECT_FALSE(says(measure(root, {"-m", "one element a thread", "--quick"}).err, "not why"));
+}
+
 }  // namespace
 }  // namespace capstone::cli_test

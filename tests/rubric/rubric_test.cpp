@@ -10,6 +10,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "harness/project/stub.h"
+#include "rubric/reasons.h"
 #include "rubric/review.h"
 
 namespace capstone {
@@ -499,6 +500,18 @@ TEST_F(ReviewTest, OnlyOneVersion) {
 TEST_F(ReviewTest, VersionsWithoutAReason) {
   capstone.ledger.human[2].reason = " ";
   EXPECT_EQ(found(2, "no reason was given for v2"), Severity::kMissing);
+}
+TEST_F(ReviewTest, AReasonThatNamesNoCause) {
+  capstone.ledger.human[2].reason = "v2 was faster";
+  EXPECT_EQ(found(2, "the reason names no cause for v2 (\"v2 was faster\")"), Severity::kAdvice);
+}
+TEST(Reason, ResultsAndChangesAreNoCause) {
+  for (const char* text :
+       {"faster", "Faster!", "v2", "x", "it was better now", "a new version", "3", "optimised"})
+    EXPECT_TRUE(names_no_cause(text)) << text;
+  for (const char* text : {"", "  ", "…", "tiles in shared memory", "faster: float4 loads", "padding",
+                           "Kacheln", "unroll 4", "共享内存"})
+    EXPECT_FALSE(names_no_cause(text)) << text;
 }
 TEST_F(ReviewTest, AReasonSurvivesARemeasurementWithoutOne) {
   Measurement again = capstone.ledger.human.back();
