@@ -35,19 +35,22 @@ double largest(const double* first, std::size_t count) {
 
 enum class Scales {
   kNone,
-  kTensor,  ///< one, fp32
-  kFloat,   ///< fp32, one a block
-  kE4M3,    ///< NVFP4: e4m3, one a block, and one fp32 for the tensor, which moves them into e4m3's range
-  kE8M0,    ///< MX: a power of two, one a block
+  kFloat,  ///< fp32
+  kE4M3,   ///< NVFP4: e4m3, and one fp32 for the tensor, which moves them into e4m3's range
+  kE8M0,   ///< MX: a power of two
 };
 
 struct Format {
   const char* name;
   DType type;
   double top;  ///< the largest number of the type
-  double bits;
   Scales scales = Scales::kNone;
-  std::size_t block = 0;  ///< elements that share a scale; 0: none, or all
+  std::size_t block = 0;  ///< elements that share a scale; 0: all
+
+  double bits() const {
+    const double element = 4.0 * static_cast<double>(bytes_of(type, 2));
+    return element + (block ? (scales == Scales::kFloat ? 32.0 : 8.0) / static_cast<double>(block) : 0);
+  }
 };
 
 // The scale of a block whose largest magnitude is `most`. The formats' rules: NVFP4 divides by the largest
@@ -57,7 +60,6 @@ double scale_of(const Format& format, double most, double most_of_all) {
   switch (format.scales) {
     case Scales::kNone:
       return 1;
-    case Scales::kTensor:
     case Scales::kFloat:
       return rounded_to(DType::kF32, exact);
     case Scales::kE4M3:
@@ -73,7 +75,7 @@ std::vector<double> through(const Format& format, const std::vector<double>& x) 
   const double all = largest(x.data(), x.size());
   const std::size_t block = format.block ? format.block : x.size();
   for (std::size_t first = 0; first < x.size(); first += block) {
-    const double scale = scale_of(format, format.block ? largest(&x[first], block) : all, all);
+    const double scale = scale_of(format, largest(&x[first], block), all);
     for (std::size_t i = first; i < first + block; ++i)
       y[i] = scale > 0 ? rounded_to(format.type, x[i] / scale) * scale : 0;
   }
@@ -110,15 +112,15 @@ std::string percent(double share) {
 
 Result<void> formats_demo(const Context& context, const DemoInputs&) {
   const std::vector<Format> formats{
-      {"fp32", DType::kF32, 0, 32},
-      {"bf16", DType::kBF16, 0, 16},
-      {"e4m3", DType::kE4M3, 448, 8},
-      {"e4m3, one scale", DType::kE4M3, 448, 8, Scales::kTensor},
-      {"e4m3, a scale for 128", DType::kE4M3, 448, 8 + 32.0 / 128, Scales::kFloat, 128},
-      {"e2m1", DType::kE2M1x2, 6, 4},
-      {"e2m1, one scale", DType::kE2M1x2, 6, 4, Scales::kTensor},
-      {"MXFP4: e8m0 for 32", DType::kE2M1x2, 6, 4 + 8.0 / 32, Scales::kE8M0, 32},
-      {"NVFP4: e4m3 for 16", DType::kE2M1x2, 6, 4 + 8.0 / 16, Scales::kE4M3, 16},
+      {"fp32", DType::kF32, 0},
+      {"bf16", DType::kBF16, 0},
+      {"e4m3", DType::kE4M3, 448},
+      {"e4m3, one scale", DType::kE4M3, 448, Scales::kFloat},
+      {"e4m3, a scale for 128", DType::kE4M3, 448, Scales::kFloat, 128},
+      {"e2m1", DType::kE2M1x2, 6},
+      {"e2m1, one scale", DType::kE2M1x2, 6, Scales::kFloat},
+      {"MXFP4: e8m0 for 32", DType::kE2M1x2, 6, Scales::kE8M0, 32},
+      {"NVFP4: e4m3 for 16", DType::kE2M1x2, 6, Scales::kE4M3, 16},
   };
   const std::vector<double> x = activations();
   tell(context,
@@ -129,8 +131,8 @@ Result<void> formats_demo(const Context& context, const DemoInputs&) {
   Table table({"format", "bits", "8192²", "RMS error", "median error", "became 0"});
   for (const Format& format : formats) {
     const Damage d = damage(x, through(format, x));
-    table.row({format.name, fmt::format("{:g}", format.bits),
-               fmt::format("{:.0f} MB", kShownElements * format.bits / 8 / 1e6), percent(d.rms),
+    table.row({format.name, fmt::format("{:g}", format.bits()),
+               fmt::format("{:.0f} MB", kShownElements * format.bits() / 8 / 1e6), percent(d.rms),
                percent(d.median), percent(d.zeros)});
   }
   tell(context, table.text(context.terminal));

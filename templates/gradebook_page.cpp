@@ -210,6 +210,9 @@ void fill_whose(Dictionary& dict, const char* name, const std::vector<const Outc
   row->SetValue("MEDIAN", speedups.empty() ? "–" : format_speedup(median_of(speedups)));
 }
 
+// Whether all of one interval lies above all of the other.
+bool is_above(const Interval& a, const Interval& b) { return a.low > b.high; }
+
 // Whether the kernel made together beats the better one of the two alone, in each submission that has one.
 struct Thesis {
   int all = 0, wins = 0, losses = 0, open = 0, untimed = 0;
@@ -233,8 +236,8 @@ struct Thesis {
       return;
     }
     ratios.push_back(both->speedup->point / alone->speedup->point);
-    (both->speedup->low > alone->speedup->high   ? wins
-     : both->speedup->high < alone->speedup->low ? losses
+    (is_above(*both->speedup, *alone->speedup)   ? wins
+     : is_above(*alone->speedup, *both->speedup) ? losses
                                                  : open)++;
   }
 
@@ -330,7 +333,7 @@ void fill_duels(Dictionary& dict, const GradebookPage& page) {
   auto* section = dict.AddSectionDictionary("DUELS");
   int human = 0, model = 0;
   for (const Duel& duel : duels) {
-    const bool ahead = duel.human.low > duel.model.high, behind = duel.human.high < duel.model.low;
+    const bool ahead = is_above(duel.human, duel.model), behind = is_above(duel.model, duel.human);
     human += ahead, model += behind;
     auto* row = section->AddSectionDictionary("DUEL");
     row->SetValue("PROBLEM", duel.problem);
