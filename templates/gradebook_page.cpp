@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
+#include "harness/course/gradebook/leaderboard.h"
 #include "harness/timing/statistics.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
@@ -289,69 +290,47 @@ void fill_thesis(Dictionary& dict, const GradebookPage& page) {
   fill_whose(*section, "Together", outcomes["together"]);
 }
 
-// A submission whose human and model were both timed on one GPU.
-struct Duel {
-  std::string problem, submission, who;
-  Interval human, model;  ///< speedups over the same baseline
-  double ratio() const { return human.point / model.point; }
-};
-
-std::vector<Duel> duels_of(const GradebookPage& page) {
-  std::map<std::string, Duel> duels;
-  for (const GradebookRow& row : page.rows) {
-    const auto found = page.summaries.find(row.submission);
-    if (found == page.summaries.end()) continue;
-    const Outcome *human = found->second.of("human"), *model = found->second.of("llm");
-    const auto timed = [](const Outcome* o) {
-      return o && o->correct && o->speedup && o->speedup->point > 0 && o->backend == "cuda";
-    };
-    if (!timed(human) || !timed(model) || human->device != model->device) continue;
-    Duel& duel = duels[row.submission];
-    duel.who += (duel.who.empty() ? "" : ", ") + row.person.name;
-    duel.problem = row.problem, duel.submission = row.submission;
-    duel.human = *human->speedup, duel.model = *model->speedup;
-  }
-  std::vector<Duel> sorted;
-  for (auto& [name, duel] : duels) sorted.push_back(std::move(duel));
-  std::sort(sorted.begin(), sorted.end(), [](const Duel& a, const Duel& b) {
-    return a.problem != b.problem ? a.problem < b.problem : a.ratio() > b.ratio();
-  });
-  return sorted;
-}
-
+// The entries of the leaderboards that have a model's kernel, too.
 void fill_duels(Dictionary& dict, const GradebookPage& page) {
-  const std::vector<Duel> duels = duels_of(page);
+  struct Duel {
+    std::string problem;
+    BoardEntry entry;
+  };
+  std::vector<Duel> duels;
+  for (const Board& board : leaderboards(page.rows, page.rubric, page.summaries, /*names=*/true))
+    for (const BoardEntry& entry : board.entries)
+      if (entry.model && entry.model->point > 0) duels.push_back({board.problem, entry});
   if (duels.empty()) return;
   double least = 1, most = 1;  // the baseline itself is at 1
   for (const Duel& duel : duels)
-    for (const Interval& each : {duel.human, duel.model})
+    for (const Interval& each : {duel.entry.human, *duel.entry.model})
       least = std::min(least, each.point), most = std::max(most, each.point);
   const double span = std::max(std::log(most / least), 1e-9);
   const auto x = [&](double speedup) {
     return fmt::format("{:.1f}", 8 + 184 * std::log(speedup / least) / span);
   };
   auto* section = dict.AddSectionDictionary("DUELS");
-  int human = 0, model = 0;
-  for (const Duel& duel : duels) {
-    const bool ahead = is_above(duel.human, duel.model), behind = is_above(duel.model, duel.human);
-    human += ahead, model += behind;
+  int ahead = 0, behind = 0;
+  for (const auto& [problem, entry] : duels) {
+    const bool wins = is_above(entry.human, *entry.model), loses = is_above(*entry.model, entry.human);
+    ahead += wins, behind += loses;
     auto* row = section->AddSectionDictionary("DUEL");
-    row->SetValue("PROBLEM", duel.problem);
-    row->SetValue("WHO", to_utf8(duel.who));
-    row->SetValue("SUBMISSION", to_utf8(duel.submission));
-    row->SetValue("HUMAN_X", x(duel.human.point));
-    row->SetValue("MODEL_X", x(duel.model.point));
+    row->SetValue("PROBLEM", problem);
+    row->SetValue("WHO", to_utf8(entry.shown));
+    row->SetValue("SUBMISSION", to_utf8(entry.submission));
+    row->SetValue("HUMAN_X", x(entry.human.point));
+    row->SetValue("MODEL_X", x(entry.model->point));
     row->SetValue("ONE_X", x(1));
-    row->SetValue("HUMAN", format_speedup(duel.human.point));
-    row->SetValue("MODEL", format_speedup(duel.model.point));
-    row->SetValue("RATIO", format_speedup(duel.ratio()));
-    row->SetValue("AHEAD", ahead ? "human" : behind ? "model" : "not decided");
+    row->SetValue("HUMAN", format_speedup(entry.human.point));
+    row->SetValue("MODEL", format_speedup(entry.model->point));
+    row->SetValue("RATIO", format_speedup(entry.human.point / entry.model->point));
+    row->SetValue("AHEAD", wins ? "human" : loses ? "model" : "not decided");
   }
   section->SetValue("SAYS",
                     fmt::format("{} of {} submissions have both kernels correct and timed on one GPU. "
                                 "The human is ahead in {}, the model in {}; {} not decided.",
-                                duels.size(), page.summaries.size(), human, model,
-                                static_cast<int>(duels.size()) - human - model));
+                                duels.size(), page.summaries.size(), ahead, behind,
+                                static_cast<int>(duels.size()) - ahead - behind));
 }
 
 void fill_spread_row(Dictionary& dict, const std::string& name, std::vector<double> values) {

@@ -78,7 +78,7 @@ std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rub
     BoardEntry entry{name, shown, 0, *human->speedup, {}, {}};
     if (const Outcome* model = f.summary->of("llm")) {
       entry.model_verdict = model->correct ? model->gate_two : model->gate_one;
-      if (model->correct) entry.model = model->speedup;
+      if (model->correct && model->device == human->device) entry.model = model->speedup;
     }
     if (f.summary->prediction && f.summary->prediction->speedup && *f.summary->prediction->speedup > 0) {
       const double off = std::abs(std::log(*f.summary->prediction->speedup / human->speedup->point));
