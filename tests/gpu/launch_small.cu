@@ -193,6 +193,12 @@ const Problem kProblems[] = {
     {"matmul_swish_sum_groupnorm",
      {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
+    {"nvfp4_gemv",
+     {{3, 21, 96}, {2, 35, 1120}, {1, 3, 16384}},
+     [](const Dims& d) {
+       const int64_t a = d[0] * d[1] * d[2], x = d[0] * d[2];
+       return Dims{a / 2, a / 16, x / 2, x / 16, d[0] * d[1]};
+     }},
     {"nvfp4_quantise",
      {{5, 48}, {141, 16}, {3, 1136}},
      [](const Dims& d) {

@@ -223,7 +223,7 @@ TEST(MoePermuteOracle, SortsStablyDropsSlotsAndFillsUp) {
   EXPECT_EQ(c.expected[130], 6);
   EXPECT_EQ(c.expected[2], 0);
   c.judge("a");
-  EXPECT_EQ(c.expected[8 + 3], 16 + 3);        // row 1: token 2
+  EXPECT_EQ(c.expected[8 + 3], 16 + 3);       // row 1: token 2
   EXPECT_EQ(c.expected[129 * 8 + 7], 8 + 7);  // row 129: token 1
   EXPECT_EQ(c.expected[2 * 8 + 1], 0);
 }
@@ -587,7 +587,7 @@ TEST(Nvfp4QuantiseOracle, TiesGoToEvenAndAScaleOfZeroGivesZeros) {
   // Scale 1: the middles of all neighbours, and for two of them a number next to the middle.
   const float block[] = {6, 0.25f, -0.75f, 1.25f, 1.75f, -2.5f, 3.5f, 5, -5, 0.251953125f, 1.7421875f};
   std::copy(std::begin(block), std::end(block), x.begin());
-  x[16] = 11.25f, x[17] = 2.34375f;  // scale 1.875; 2.34375 / 1.875 = 1.25: a reciprocal in fp32 misses it
+  x[16] = 11.25f, x[17] = 2.34375f;    // scale 1.875; 2.34375 / 1.875 = 1.25: a reciprocal in fp32 misses it
   x[32] = 0x1.8p-8f, x[33] = 0x1p-8f;  // 2^-8 * 1.5 / 6 = 2^-10, a tie between 0 and the least scale
   x[48] = 4096, x[49] = -2000;         // 682.7 saturates at 448, 9.1 at 6
   c.judge();
@@ -599,6 +599,21 @@ TEST(Nvfp4QuantiseOracle, TiesGoToEvenAndAScaleOfZeroGivesZeros) {
   EXPECT_EQ(c.expected[33], 0);
   EXPECT_EQ(c.expected[48], 6);
   EXPECT_EQ(c.expected[49], -4);
+}
+
+TEST(Nvfp4GemvOracle, EachBlockOf16HasBothOfItsScales) {
+  OracleCase c("nvfp4_gemv", {{"l", 2}, {"m", 3}, {"k", 32}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  auto &a = c.tensor("a"), &x = c.tensor("x"), &sfa = c.tensor("sfa"), &sfx = c.tensor("sfx");
+  a[0] = 6, x[0] = -0.5f;  // matrix 0, row 0, block 0
+  a[17] = 3, x[17] = 4;    // block 1
+  sfa[0] = 2, sfx[0] = 448, sfa[1] = 0.5f, sfx[1] = 0x1p-9f;
+  a[32 * 5 + 31] = 1.5f, x[32 + 31] = 1, sfa[2 * 5 + 1] = 3, sfx[2 + 1] = 8;  // matrix 1, row 2
+  c.judge();
+  EXPECT_DOUBLE_EQ(c.expected[0], -3.0 * 2 * 448 + 12 * 0.5 * 0x1p-9);
+  EXPECT_DOUBLE_EQ(c.scale[0], std::hypot(3.0 * 2 * 448, 12 * 0.5 * 0x1p-9));
+  EXPECT_EQ(c.expected[1], 0);
+  EXPECT_DOUBLE_EQ(c.expected[5], 1.5 * 3 * 8);
 }
 
 TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
@@ -616,8 +631,10 @@ TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
 
 /// Zero weights, but v = a, and o is added to the residual as it is. One head; `rows`: of y.
 void only_values(OracleCase& c) {
-  for (const char* name : {"w_qkv", "w_o", "w_gu", "w_down"}) std::fill(c.tensor(name).begin(), c.tensor(name).end(), 0.0f);
-  for (std::size_t i = 0; i < 128; ++i) c.tensor("w_qkv")[(256 + i) * 128 + i] = c.tensor("w_o")[i * 128 + i] = 1;
+  for (const char* name : {"w_qkv", "w_o", "w_gu", "w_down"})
+    std::fill(c.tensor(name).begin(), c.tensor(name).end(), 0.0f);
+  for (std::size_t i = 0; i < 128; ++i)
+    c.tensor("w_qkv")[(256 + i) * 128 + i] = c.tensor("w_o")[i * 128 + i] = 1;
 }
 /// The first norm of a row of x.
 std::vector<double> first_norm(OracleCase& c, std::size_t row) {
@@ -625,7 +642,8 @@ std::vector<double> first_norm(OracleCase& c, std::size_t row) {
   double squares = 0;
   for (std::size_t i = 0; i < 128; ++i) squares += std::pow(c.tensor("x")[row * 128 + i], 2);
   for (std::size_t i = 0; i < 128; ++i)
-    a.push_back(c.tensor("x")[row * 128 + i] / std::sqrt(squares / 128 + static_cast<double>(1e-5f)) * c.tensor("g_1")[i]);
+    a.push_back(c.tensor("x")[row * 128 + i] / std::sqrt(squares / 128 + static_cast<double>(1e-5f)) *
+                c.tensor("g_1")[i]);
   return a;
 }
 

@@ -155,6 +155,10 @@ TEST(BrokenRung, TiesOfFp4ThatAlwaysGoDownFail) {
                  " + (size >> 9 & 0x00010001u)");
 }
 
+TEST(BrokenRung, Fp4CodesWithoutTheirSignFail) {
+  expect_noticed("nvfp4_gemv", "W5_blackwell/nvfp4_gemv/04_tensor_cores.cu", "(codes & 0x80808080u) | ");
+}
+
 TEST(BrokenRung, MissingEdgeCheckFails) {
   expect_noticed("conv_bias_scale_relu", "W6_deepseek_and_ai/conv_bias_scale_relu/02_shared_tile.cu",
                  "if (row >= h || column >= w) return;");
