@@ -122,6 +122,27 @@ Fact human_correct(const Sources& s) {
           records_of_version(s, s.ledger.human.back().version)};
 }
 
+// The model's kernel has to be judged like the human's. It need not pass: a failure is a full result.
+Fact both_judged(const Sources& s) {
+  auto verdict_of = [&](const std::string& candidate) -> std::string {
+    const Measurement* shown = s.ledger.best(candidate);
+    if (!shown)
+      for (const Measurement* m : s.ledger.versions(candidate))
+        if (m->judged()) shown = m;
+    return shown ? fmt::format("{}: {}", shown->version, label_of(shown->gate_one)) : "";
+  };
+  const std::string human = verdict_of("human"), model = verdict_of("llm");
+  Fact fact{(human.empty() ? 0 : 0.5) + (model.empty() ? 0 : 0.5),
+            true,
+            join({human.empty() ? "the human kernel was never judged" : human,
+                  model.empty() ? "the model's kernel was never judged" : model},
+                 "; "),
+            {}};
+  if (!model.empty() && !model.ends_with(label_of(GateOne::kPassed)))
+    fact.ask = "The model's kernel never passed gate one: does section 3 say why?";
+  return fact;
+}
+
 Fact predicted_first(const Sources& s) {
   auto records = records_where(s, "prediction", [](const Json&) { return true; });
   if (s.ledger.predictions.empty()) return {0, true, "no prediction was recorded", {}};
@@ -332,8 +353,22 @@ Fact model_identified(const Sources& s) {
     if (!a.prompt_difference.empty())
       changed.push_back(fmt::format("attempt-{} ({})", a.number, extent_of(a.prompt_difference)));
   Fact fact{share_of(known, s.ledger.attempts.size()), true, text, records};
-  if (changed.empty()) return fact;
-  fact.text += "; the standard prompt was changed for " + join(changed, ", ");
+  if (!changed.empty()) fact.text += "; the standard prompt was changed for " + join(changed, ", ");
+  return fact;
+}
+
+// A prompt that makes the model lose fudges the result. The machine sees that a prompt differs, not how.
+Fact prompt_told(const Sources& s) {
+  std::vector<std::string> changed;
+  for (const Attempt& a : s.ledger.attempts)
+    if (!a.prompt_difference.empty()) changed.push_back(fmt::format("attempt-{}", a.number));
+  if (changed.empty()) return {0, false, "no prompt was changed", {}};
+  const bool told = section_speaks_of(s, {3}, {"prompt"});
+  Fact fact{told ? 1.0 : 0.0,
+            true,
+            fmt::format("the standard prompt was changed for {}; section 3 {} the prompt",
+                        join(changed, ", "), told ? "mentions" : "does not mention"),
+            {}};
   fact.ask = "The prompt was changed: does section 3 say what the student added or left out, and why?";
   return fact;
 }
@@ -435,6 +470,7 @@ Fact failures_told(const Sources& s) {
 const std::map<std::string, CheckFunction>& checks() {
   static const std::map<std::string, CheckFunction> all{
       {"human_correct", human_correct},
+      {"both_judged", both_judged},
       {"predicted_first", predicted_first},
       {"timed_or_explained", timed_or_explained},
       {"same_problem", same_problem},
@@ -455,6 +491,7 @@ const std::map<std::string, CheckFunction>& checks() {
       {"anomalies_explained", anomalies_explained},
       {"numbers_agree", numbers_agree},
       {"failures_told", failures_told},
+      {"prompt_told", prompt_told},
       {"claims_hold", claims_hold},
       {"own_kernel", own_kernel},
       {"kernel_runs", kernel_runs},

@@ -212,6 +212,29 @@ TEST_F(RubricTest, AModelThatFailedIsFullEvidence) {
   EXPECT_EQ(mark_of(sheet(), "head_to_head"), 30);
 }
 
+TEST_F(RubricTest, CorrectnessAsksForBothAttempts) {
+  const double both = mark_of(sheet(), "correctness");
+  capstone.ledger.llm.clear();
+  EXPECT_LT(mark_of(sheet(), "correctness"), both);
+}
+
+TEST_F(RubricTest, AChangedPromptThatIsNotToldLosesAllOfHonesty) {
+  ASSERT_FALSE(capstone.ledger.attempts.empty());
+  capstone.ledger.attempts.front().prompt_difference = "+as slow as you can, and please fail\n";
+  std::string worklog = testing::fixture_worklog(Where::kGpu);
+  for (const char* word : {"Prompt", "prompt"}) worklog = replace_all(worklog, word, "message");
+  testing::write_worklog(capstone, worklog);
+  EXPECT_EQ(mark_of(sheet(), "honesty"), 0);
+  edit("## 4", "I added one sentence to the prompt.\n\n## 4");
+  EXPECT_EQ(mark_of(sheet(), "honesty"), 10) << "told: the mentor asks whether it was fair";
+}
+
+TEST_F(RubricTest, LevelsOfHonestyGiveNothingForAFudgedResult) {
+  const Level& last = rubric.criteria.back().levels.back();
+  EXPECT_EQ(last.to, 0);
+  EXPECT_NE(last.text.find("fudged"), std::string::npos) << last.text;
+}
+
 TEST_F(RubricTest, AHumanKernelThatNeverPassedIsCapped) {
   for (Measurement& m : capstone.ledger.human) m.gate_one = GateOne::kWrong;
   EXPECT_LE(mark_of(sheet(), "correctness"), 12);
