@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <memory>
 
 #include "cli/context.h"
 #include "harness/analysis/lint/lint.h"
+#include "harness/base/csv.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/course/problem_choice.h"
 
 namespace capstone::cli {
 namespace {
@@ -48,6 +52,67 @@ Result<ExitCode> list(const Context& context, int tier) {
       "Tier 2 (a chain of operators) is where fusion gives a human a real chance; tier 1 fights a tuned "
       "library.");
   t.out(t.paint(Tone::kDim, "details: capstone problems show ID     start: capstone init ID DIR"));
+  return ExitCode::kDone;
+}
+
+// What `problems` is asked for besides its list.
+struct Choice {
+  bool recommend = false;
+  std::string roster;
+  Wish wish;
+};
+
+Result<ExitCode> recommend_some(const Context& context, const Choice& choice) {
+  CAPSTONE_TRY(const auto catalogue, load_catalogue(context.resources.problems()));
+  CAPSTONE_TRY(auto fitting, recommend(catalogue, choice.wish));
+  constexpr std::size_t kShown = 3;
+  const std::size_t more = fitting.size() > kShown ? fitting.size() - kShown : 0;
+  fitting.resize(fitting.size() - more);
+  if (context.json) {
+    Json all = Json::array();
+    for (const Recommendation& one : fitting) {
+      all.push_back(summary(*one.problem));
+      all.back()["because"] = one.because;
+    }
+    context.terminal.out(all.dump(2));
+    return ExitCode::kDone;
+  }
+  const Terminal& t = context.terminal;
+  for (const Recommendation& one : fitting) {
+    t.out(fmt::format("{}  {}", t.paint(Tone::kBold, one.problem->id), one.problem->title));
+    t.out(t.fold("    " + one.because));
+    t.out(t.paint(Tone::kDim,
+                  fmt::format("    capstone problems show {0}     capstone init {0} {0}", one.problem->id)));
+  }
+  if (more) t.out(fmt::format("{} more fit; --interest names what you like", more));
+  return ExitCode::kDone;
+}
+
+// CSV on standard output, what it comes to on standard error.
+Result<ExitCode> assign_all(const Context& context, const Choice& choice) {
+  CAPSTONE_TRY(const auto catalogue, load_catalogue(context.resources.problems()));
+  CAPSTONE_TRY(const auto roster, read_roster(context.cwd / choice.roster));
+  CAPSTONE_TRY(const auto assigned, assign_problems(catalogue, roster, choice.wish));
+  std::map<std::string, int> taken;
+  Json all = Json::array();
+  std::string csv = csv_row({"name", "id", "problem", "tier", "because"});
+  for (const Assigned& one : assigned) {
+    const Problem& problem = *one.choice.problem;
+    ++taken[problem.id];
+    csv += csv_row(
+        {one.student.name, one.student.id, problem.id, std::to_string(problem.tier), one.choice.because});
+    all.push_back({{"name", one.student.name},
+                   {"id", one.student.id},
+                   {"problem", problem.id},
+                   {"tier", problem.tier},
+                   {"because", one.choice.because}});
+  }
+  csv.erase(csv.size() - 2);  // out() ends the line
+  context.terminal.out(context.json ? all.dump(2) : csv);
+  int most = 0;
+  for (const auto& [id, count] : taken) most = std::max(most, count);
+  context.terminal.say(fmt::format("{} people, {} problems, at most {} on one problem",
+                                   assigned.size(), taken.size(), most));
   return ExitCode::kDone;
 }
 
@@ -127,9 +192,32 @@ void add_problems(CLI::App& app, Context& context, Action& action) {
   auto tier = std::make_shared<int>(0);
   command->add_option("--tier", *tier, "only this tier (1 single operator, 2 chain, 3 whole block)")
       ->check(CLI::Range(1, 3));
+  auto choice = std::make_shared<Choice>();
+  auto* recommends = command->add_flag("--recommend", choice->recommend, "three that suit you, and why");
+  auto* assigns =
+      command
+          ->add_option("--assign", choice->roster,
+                       "for mentors: spread a cohort over the problems, as CSV; the roster may have "
+                       "columns level and interest")
+          ->option_text("ROSTER.csv")
+          ->excludes(recommends);
+  std::vector<std::string> names;
+  for (const StudentLevel& level : student_levels()) names.emplace_back(level.name);
+  command
+      ->add_option("--level", choice->wish.level,
+                   "with --recommend, --assign: how far you are (default: usual)")
+      ->option_text(join(names, "|"));
+  command->add_option("--interest", choice->wish.interest,
+                      "with --recommend, --assign: words, for example \"attention\" or \"memory fp8\"");
   add_format(*command, context);
-  command->callback([&context, &action, tier] {
-    if (!action) action = [&context, tier] { return list(context, *tier); };
+  command->callback([&context, &action, tier, choice, assigns] {
+    if (action) return;
+    if (*assigns)
+      action = [&context, choice] { return assign_all(context, *choice); };
+    else if (choice->recommend || !choice->wish.level.empty() || !choice->wish.interest.empty())
+      action = [&context, choice] { return recommend_some(context, *choice); };
+    else
+      action = [&context, tier] { return list(context, *tier); };
   });
   auto* one = command->add_subcommand("show", "show a problem's statement, contract and rungs");
   auto name = std::make_shared<std::string>();

@@ -115,6 +115,8 @@ Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
     row.id = cell(table, i, {"id", "sid", "student id", "id number", "sis user id", "username"});
     row.email = cell(table, i, {"email", "e-mail", "email address"});
     row.repository = cell(table, i, {"repository", "repo", "student_repository_url"});
+    row.level = cell(table, i, {"level"});
+    row.interest = cell(table, i, {"interest", "interests"});
     CAPSTONE_TRY(row.submitted, time_in(cell(table, i, {"submitted", "submission time"}), file, row.line));
     CAPSTONE_TRY(row.deadline, time_in(cell(table, i, {"deadline", "due"}), file, row.line));
     if (row.name.empty())

@@ -16,12 +16,13 @@ struct RosterRow {
   int line = 0;  ///< line number in the file
   /// Of this person; empty when the file has no such time.
   std::optional<Instant> submitted = {}, deadline = {};
-  std::string repository = {};  ///< for `grade --repos`
+  std::string repository = {};            ///< for `grade --repos`
+  std::string level = {}, interest = {};  ///< for `problems --assign`, as in Wish
 };
 
 /// Reads a CSV file with a heading line. The column `name` is required; `id`, `email`, `submitted`,
-/// `deadline` (times with their zone) and `repository` are optional. Also knows the column names that Canvas, Moodle and
-/// Gradescope export. Ignores other columns.
+/// `deadline` (times with their zone), `repository`, `level` and `interest` are optional. Also knows the
+/// column names that Canvas, Moodle and Gradescope export. Ignores other columns.
 /// @error not readable; no name column; a row without a name; the same id in two rows (names both lines); a
 ///        time that cannot be read.
 Result<std::vector<RosterRow>> read_roster(const std::filesystem::path& file);

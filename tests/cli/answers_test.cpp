@@ -1,6 +1,7 @@
 // Commands that only answer: fast, complete, and in JSON where JSON is offered.
 #include <cstdlib>
 
+#include "harness/base/files.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -33,6 +34,27 @@ TEST_F(Answer, ProblemsListsAndShowsEveryOne) {
     EXPECT_TRUE(says(shown.out, "rungs to start from (--from): 01_")) << id;
   }
   EXPECT_GE(problems, 4);
+}
+
+TEST_F(Answer, ProblemsRecommendsByLevelAndInterest) {
+  const Outcome shown = capstone({"problems", "--recommend", "--level", "usual", "--interest", "norm"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "layernorm"));
+  EXPECT_TRUE(says(shown.out, "norm: in id"));
+  const Outcome none = capstone({"problems", "--interest", "chess"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(says(none.err, "no graded problem of tier 2 is about chess"));
+}
+
+TEST_F(Answer, ProblemsAssignsACohortAsATable) {
+  std::string roster = "name,id,level\n";
+  for (int i = 0; i < 30; ++i) roster += "student " + std::to_string(i) + "," + std::to_string(i) + ",\n";
+  ASSERT_TRUE(write_file_atomic(home_ / "roster.csv", roster + "Ada,a1,team\n"));
+  const Outcome assigned = capstone({"problems", "--assign", "roster.csv"});
+  ASSERT_EQ(assigned.code, 0) << assigned;
+  EXPECT_TRUE(says(assigned.out, "name,id,problem,tier,because"));
+  EXPECT_TRUE(says(assigned.err, "31 people, "));
+  EXPECT_TRUE(says(assigned.err, "at most 2 on one problem"));
 }
 
 TEST_F(Answer, CompletionsAreAcceptedByTheShell) {
