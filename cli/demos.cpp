@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/course.h"
 #include "cli/formats_demo.h"
 #include "cli/machine_demos.h"
 #include "cli/serving_demo.h"
@@ -15,10 +16,13 @@
 #include "cli/warmup_demo.h"
 #include "harness/analysis/explain/explain.h"
 #include "harness/analysis/ladder/ladder.h"
+#include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/judge/judge.h"
 #include "harness/timing/device.h"
 #include "harness/timing/roofline.h"
+#include "harness/workflows/output_path.h"
+#include "harness/workflows/records.h"
 #include "harness/workflows/rungs.h"
 
 namespace capstone::cli {
@@ -201,6 +205,41 @@ Result<void> mountain(const Context& context) {
   return {};
 }
 
+// What percent of the FP32 peak a ladder has reached, from the naive kernel to its best, as recorded.
+void tell_climb(const Context& context, const Ladder& ladder) {
+  const LadderStep* best = nullptr;
+  for (const LadderStep& step : ladder.steps)
+    if (step.timed() && (!best || step.ms.point < best->ms.point)) best = &step;
+  tell(context,
+       fmt::format("{}: this loop starts at {:.1f} % of the peak and ends at {:.0f} %, in {} steps. The "
+                   "rest was paid for and not used.",
+                   as_recorded(ladder), ladder.steps.front().percent_of_peak, best->percent_of_peak,
+                   ladder.steps.size()));
+}
+
+Result<void> opening(const Context& context) {
+  const Terminal& t = context.terminal;
+  const auto at = [&](const char* minute, const char* what) {
+    tell(context, fmt::format("\n{}", t.paint(Tone::kBold, fmt::format("{}  {}", minute, what))));
+  };
+  at("0:00", "The sentence");
+  tell(context, "First we make the multiply fast. Then we make the model fast.");
+  at("1:00", "The number");
+  tell(context,
+       "1000 × 1000 times 1000 × 1000 is 1000³: a billion multiply-adds. A model does several of these for "
+       "each "
+       "word, and all of its cost is in this loop.");
+  const auto there = recorded(context.resources, "sgemm", kMountainSizes);
+  if (there) tell_climb(context, *there);
+  at("2:00", "The road");
+  t.out(syllabus_text("L1", t));
+  at("4:00", "The question");
+  tell(context, "What percent of peak are you at?");
+  tell(context, "guess → code → profile → read the percentage → guess again");
+  at("4:30", "The mountain");
+  return mountain(context);
+}
+
 // L2
 // -----------------------------------------------------------------------------------------------------------
 
@@ -250,13 +289,53 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
 Result<void> off_by_one(const Context& context) {
   tell(context, "if (i < n - 1) z[i] = x[i] + y[i];\n");
   CAPSTONE_TRY(const auto measurements, judged(context, {"off_by_one"}));
+  tell(context, verdict_table(measurements, context.terminal));
   tell(context, explain_failure(measurements.front(), context.terminal, false));
   return {};
 }
 
-Result<void> two_gates(const Context& context) {
+// The record of `two-gates`: the measurements as the ledger has them.
+struct GatesRecord {
+  std::string device, time;
+  std::vector<Measurement> measurements;
+};
+
+Json gates_json(const GatesRecord& record) {
+  return {{"demo", "two-gates"},
+          {"device", record.device},
+          {"time", record.time},
+          {"measurements", record.measurements}};
+}
+
+Result<GatesRecord> read_gates(const Json& json) try {
+  GatesRecord record;
+  json.at("device").get_to(record.device);
+  json.at("time").get_to(record.time);
+  json.at("measurements").get_to(record.measurements);
+  if (record.measurements.empty()) return fail("a record of two-gates without measurements");
+  return record;
+} catch (const Json::exception& error) {
+  return fail(fmt::format("no record of two-gates: {}", error.what()));
+}
+
+Result<void> two_gates(const Context& context, const DemoInputs& inputs) {
+  std::filesystem::path file;
+  if (!inputs.record.empty()) {
+    CAPSTONE_TRY(file, output_path(context, inputs.record, workflows::Output::kDemo));
+  }
   CAPSTONE_TRY(const auto measurements, judged(context, {"fast_and_wrong", "slow_and_right"}));
   tell(context, verdict_table(measurements, context.terminal));
+  if (has_gpu(context)) {
+    if (file.empty()) return {};
+    const GatesRecord record{measurements.front().environment.value("device", ""), utc_now(), measurements};
+    return write_file_atomic(file, gates_json(record).dump(1) + "\n");
+  }
+  for (const GatesRecord& there :
+       workflows::records_below(context.resources.share / "examples" / "demos" / "two_gates", read_gates)) {
+    tell(context, fmt::format("\nthe second gate, as recorded on an {}, {}:\n", there.device,
+                              there.time.substr(0, 10)));
+    tell(context, verdict_table(there.measurements, context.terminal));
+  }
   return {};
 }
 
@@ -423,6 +502,8 @@ void tell(const Context& context, const std::string& text) {
 
 const std::vector<Demo>& demos() {
   static const std::vector<Demo> all{
+      {"opening", "L1", "the first five minutes of the course: sentence, number, road, question, mountain",
+       "In two weeks you close most of that gap by hand.", alone<opening>},
       {"receipt", "L1", "a 2 × 2 matrix product by hand",
        "Everything in this course is this, done a hundred billion times.", alone<receipt>},
       {"cpu-vs-gpu", "L1", "the same three loops on a core and on a GPU",
@@ -439,8 +520,12 @@ const std::vector<Demo>& demos() {
        "If you time it twice, you time two different things.", alone<cold_cache>},
       {"off-by-one", "L2", "a wrong index, and gate one catching it",
        "A GPU does not tell you that you are wrong. It gives you a number.", alone<off_by_one>},
-      {"two-gates", "L2", "fast and wrong, slow and right",
-       "First right, then fast. In this order, or not at all.", alone<two_gates>},
+      {"two-gates",
+       "L2",
+       "fast and wrong, slow and right",
+       "First right, then fast. In this order, or not at all.",
+       two_gates,
+       {"--record"}},
       {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x",
        "The memory moves whole sectors. Ask for neighbours.", alone<coalescing>},
       {"bank-conflict", "L3", "tile[32][32] and tile[32][33]",

@@ -36,6 +36,7 @@ namespace capstone::cli {
   COMMAND(kernelbench)             \
   COMMAND(demo)                    \
   COMMAND(syllabus)                \
+  COMMAND(book)                    \
   COMMAND(llm)                     \
   COMMAND(machine)                 \
   COMMAND(together)                \

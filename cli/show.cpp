@@ -130,6 +130,13 @@ std::string printed_text(const CaseResult& c, const Terminal& terminal) {
   return text;
 }
 
+// "PASS", "FAIL: CRASH"; a judge that could not judge is no failure of the kernel.
+std::string outcome_of(GateOne verdict) {
+  const bool failed =
+      verdict != GateOne::kPassed && verdict != GateOne::kNotJudgeable && verdict != GateOne::kMachineFault;
+  return (failed ? "FAIL: " : "") + std::string(label_of(verdict));
+}
+
 std::string shown_name(const Measurement& m) {
   return m.version.empty() ? m.candidate : m.candidate + " " + m.version;
 }
@@ -158,7 +165,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     bool passed = m.gate_one == GateOne::kPassed;
     std::vector<std::string> row{
         terminal.paint(Tone::kBold, shown_name(m)),
-        terminal.paint(passed ? Tone::kGood : Tone::kBad, label_of(m.gate_one)) + cases_text(m), time_of(m)};
+        terminal.paint(passed ? Tone::kGood : Tone::kBad, outcome_of(m.gate_one)) + cases_text(m),
+        time_of(m)};
     if (cuda) {
       if (judged(m) && m.measured->speedup) {
         const Interval& s = *m.measured->speedup;

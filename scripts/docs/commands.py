@@ -28,7 +28,7 @@ GROUPS = [
         "checkin submit "
         "ledger replay",
     ),
-    ("For lectures", "ladder profile bench demo syllabus run fast-p kernelbench"),
+    ("For lectures", "ladder profile bench demo syllabus book run fast-p kernelbench"),
     ("For mentors", "grade mark gradebook appeal export leaderboard present handout certificate"),
     ("The machine and the judge", "doctor calibrate selftest help completion"),
 ]

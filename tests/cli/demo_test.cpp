@@ -60,13 +60,25 @@ TEST_F(Demos, OffByOneIsDiagnosed) {
   Outcome shown = capstone({"demo", "off-by-one"});
   ASSERT_EQ(shown.code, 0) << shown;
   EXPECT_TRUE(says(shown.out, "never written"));
+  EXPECT_TRUE(says(shown.out, "FAIL: WRONG"));
   EXPECT_TRUE(says(shown.out, "first at [30]"));
+}
+
+TEST_F(Demos, OpeningTellsTheRoadAndTheMountainInFiveMinutes) {
+  const Outcome shown = capstone({"demo", "opening"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  std::size_t at = 0;
+  for (const char* part : {"First we make the multiply fast.", "a billion multiply-adds", "of the peak", "W6",
+                           "What percent of peak are you at?", "guess → code → profile", "The mountain"}) {
+    at = shown.out.find(part, at);
+    ASSERT_NE(at, std::string::npos) << part << "\n" << shown;
+  }
 }
 
 TEST_F(Demos, TwoGatesStopTheWrongOne) {
   Outcome shown = capstone({"demo", "two-gates"});
   ASSERT_EQ(shown.code, 0) << shown;
-  EXPECT_TRUE(says(shown.out, "WRONG"));
+  EXPECT_TRUE(says(shown.out, "FAIL: WRONG"));
   EXPECT_TRUE(says(shown.out, "PASS"));
 }
 

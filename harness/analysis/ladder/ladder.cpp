@@ -44,26 +44,6 @@ bool has_kernels(const fs::path& folder) {
   return false;
 }
 
-// Reads the comment at the start of a file: its first line, and the paragraph "Changed".
-void read_header(const std::string& text, Rung& rung) {
-  bool in_changed = false;
-  for (const std::string& line : split(text, '\n')) {
-    if (!line.starts_with("//")) break;
-    const std::string_view said = trim(std::string_view(line).substr(2));
-    if (rung.title.empty()) {
-      const std::size_t colon = said.find(':');
-      rung.title = trim(said.starts_with("Rung") && colon != said.npos ? said.substr(colon + 1) : said);
-      continue;
-    }
-    // A paragraph's name is indented by three characters in the comment; its text is indented further.
-    const bool begins = line.size() > 3 && line[3] != ' ';
-    if (begins) in_changed = said.starts_with("Changed");
-    if (!in_changed || said.empty()) continue;
-    if (!rung.changed.empty()) rung.changed += ' ';
-    rung.changed += begins ? trim(said.substr(std::string_view("Changed").size())) : said;
-  }
-}
-
 LadderStep step_of(const Rung& rung, const Measurement& m) {
   LadderStep step;
   step.rung = rung;
@@ -111,6 +91,40 @@ std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung
 
 }  // namespace
 
+RungHeader rung_header(std::string_view source) {
+  // A note's name is indented by three characters in the comment and at most eleven long; its text begins in
+  // column 15 and so does every line of it. Prose lines have no such gap.
+  constexpr std::size_t kName = 3, kText = 15;
+  RungHeader header;
+  std::string* open = nullptr;
+  for (const std::string& line : split(source, '\n')) {
+    if (!line.starts_with("//")) break;
+    const std::string_view said = trim(std::string_view(line).substr(2));
+    if (header.title.empty()) {
+      const std::size_t colon = said.find(':');
+      header.title = trim(said.starts_with("Rung") && colon != said.npos ? said.substr(colon + 1) : said);
+      continue;
+    }
+    if (said.empty()) {
+      open = nullptr;
+      continue;
+    }
+    const bool names =
+        line.size() > kText && line[kName] != ' ' && line[kText - 1] == ' ' && line[kText] != ' ' &&
+        trim(std::string_view(line).substr(kName, kText - kName)).find(' ') == std::string::npos;
+    if (names) {
+      const std::string_view name = trim(std::string_view(line).substr(kName, kText - kName));
+      header.notes.emplace_back(name, "");
+      open = &header.notes.back().second;
+    } else if (!open || line[kName] != ' ') {
+      open = &header.prose;
+    }
+    if (!open->empty()) *open += ' ';
+    *open += names ? trim(std::string_view(line).substr(kText)) : said;
+  }
+  return header;
+}
+
 std::string code_digest(std::string_view source) {
   std::string code;
   for (const std::string& line : split(source, '\n'))
@@ -142,8 +156,10 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
     for (const auto& file : fs::directory_iterator(folder / problem, code)) {
       if (file.path().extension() != ".cu") continue;
       CAPSTONE_TRY(const std::string text, read_file(file.path()));
-      Rung rung{file.path(), file.path().stem(), session_of(folder), {}, {}};
-      read_header(text, rung);
+      const RungHeader header = rung_header(text);
+      Rung rung{file.path(), file.path().stem(), session_of(folder), header.title, {}};
+      for (const auto& [name, note] : header.notes)
+        if (name == "Changed") rung.changed = note;
       rungs.push_back(std::move(rung));
     }
   if (rungs.empty()) {

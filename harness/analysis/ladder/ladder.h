@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/base/json.h"
@@ -20,6 +21,14 @@ struct Rung {
   std::string title;    ///< the first line of its header, without "Rung 5:"
   std::string changed;  ///< the header's paragraph "Changed", on one line; empty if there is none
 };
+
+/// The comment at the start of a rung's source.
+struct RungHeader {
+  std::string title;                                       ///< its first line, without "Rung 5:"
+  std::string prose;                                       ///< what stands before the first note, on one line
+  std::vector<std::pair<std::string, std::string>> notes;  ///< {"Prediction", "1.1 times rung 2."}, in order
+};
+RungHeader rung_header(std::string_view source);
 
 /// The rungs of a problem over all sessions, by number. @error the problem has none: the hint lists those
 /// that do.
