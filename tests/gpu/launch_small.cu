@@ -10,6 +10,8 @@
 // allocation. scripts/gpu_sanitize.sh runs the whole set.
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +34,7 @@ struct Problem {
   std::string id;
   std::vector<Dims> sizes;
   std::function<Dims(const Dims&)> elements;
-  /// The values of its inputs of int32_t; without it all are threes.
+  /// The values of its inputs of int32_t, one input after the other; without it all are threes.
   std::function<std::vector<int32_t>(const Dims&)> integers = {};
 };
 
@@ -145,6 +147,17 @@ const Problem kProblems[] = {
      {{31}, {200003}},
      [](const Dims& d) {
        return Dims{d[0], 256};
+     }},
+    {"indexer_logits",
+     {{7, 331}, {37, 70}, {5, 1500}},
+     [](const Dims& d) {
+       return Dims{d[0] * 64 * 128, d[1] * 128, d[1], d[0] * 64, d[0], d[0], d[0] * d[1]};
+     },
+     [](const Dims& d) {  // windows that rise to an eighth of the keys and to all; the first one is empty
+       std::vector<int32_t> windows;
+       for (int64_t i = 0; i < d[0]; ++i) windows.push_back(static_cast<int32_t>(d[1] / 8 * i / (d[0] - 1)));
+       for (int64_t i = 0; i < d[0]; ++i) windows.push_back(static_cast<int32_t>(d[1] * i / (d[0] - 1)));
+       return windows;
      }},
     {"layer_decode",
      {{3, 2, 1, 200, 37}, {19, 1, 1, 136, 1}, {9, 4, 2, 264, 700}},
@@ -393,7 +406,9 @@ struct Arguments {
       const size_t count = static_cast<size_t>(elements.at(tensor++));
       owned.push_back(allocate(count * sizeof(T), input ? 0x3c : 0xff));
       if (input && std::is_same_v<std::remove_const_t<T>, int32_t>) {
-        std::vector<int32_t> values = integers;
+        const auto mine = integers.begin() + static_cast<std::ptrdiff_t>(std::min(count, integers.size()));
+        std::vector<int32_t> values(integers.begin(), mine);
+        integers.erase(integers.begin(), mine);
         values.resize(count, 3);
         check(cudaMemcpy(owned.back(), values.data(), count * sizeof(T), cudaMemcpyHostToDevice),
               "cudaMemcpy");
