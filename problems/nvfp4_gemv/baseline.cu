@@ -1,5 +1,6 @@
-// Native baseline: a warp a row, 16-byte loads; codes are converted by CUDA's header, which on Blackwell takes one instruction for
-// two of them and before works on their bits. Products in fp16 are exact, sums are in fp32.
+// Native baseline: a warp a row, 16-byte loads; codes are converted by CUDA's header, which on Blackwell
+// takes one instruction for two of them and before works on their bits. Products in fp16 are exact, sums are
+// in fp32.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp4.h>
@@ -27,7 +28,8 @@ __global__ void __launch_bounds__(kWarps * 32)
 #pragma unroll
     for (int i = 0; i < kBlock / 2; ++i) {
       const unsigned shift = i % 4 * 8;
-      const unsigned pair = (i < 4 ? codes.x : codes.y) >> shift, other = (i < 4 ? others.x : others.y) >> shift;
+      const unsigned pair = (i < 4 ? codes.x : codes.y) >> shift,
+                     other = (i < 4 ? others.x : others.y) >> shift;
       const __half2 p(__nv_cvt_fp4x2_to_halfraw2(static_cast<__nv_fp4x2_storage_t>(pair & 255u), __NV_E2M1));
       const __half2 q(__nv_cvt_fp4x2_to_halfraw2(static_cast<__nv_fp4x2_storage_t>(other & 255u), __NV_E2M1));
       const float2 products = __half22float2(__hmul2(p, q));
@@ -48,6 +50,6 @@ extern "C" void launch(const __nv_fp4x2_e2m1* a /*[l,m,k]*/, const __nv_fp8_e4m3
                        __nv_bfloat16* y /*[l,m]*/, int64_t l, int64_t m, int64_t k, void* /*workspace*/,
                        cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((m + kWarps - 1) / kWarps), static_cast<unsigned>(l));
-  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint2*>(a), sfa, reinterpret_cast<const uint2*>(x), sfx, y,
-                                         m, k / kBlock);
+  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint2*>(a), sfa,
+                                         reinterpret_cast<const uint2*>(x), sfx, y, m, k / kBlock);
 }

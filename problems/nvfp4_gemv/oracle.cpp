@@ -1,5 +1,5 @@
-// y[l, i] = sum_j a[l, i, j] sfa[l, i, j / 16] x[l, j] sfx[l, j / 16] in float64; unrounded. Every product is exact: codes have
-// two significant bits, scales four.
+// y[l, i] = sum_j a[l, i, j] sfa[l, i, j / 16] x[l, j] sfx[l, j / 16] in float64; unrounded. Every product is
+// exact: codes have two significant bits, scales four.
 #include "problems/oracle.h"
 
 #include <cmath>
@@ -12,7 +12,8 @@ constexpr std::int64_t kBlock = 16;
 
 }  // namespace
 
-/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up to.
+/// Scale: the root of the sum of squared products, which is what independent roundings of the operands add up
+/// to.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const void *a = c->parameters[kA].data, *x = c->parameters[kX].data;

@@ -1,11 +1,12 @@
 // Rung 2: a warp a row, the table in shared memory.
 //
-// Changed     lanes stand along k: a lane takes a block of 16 codes with one 8-byte load, 256 bytes in a row for the warp. The
-//             table lies in shared memory, one number in each of sixteen banks: different codes are different banks, equal codes
-//             are one answer, so a look-up of a warp never waits for itself.
+// Changed     lanes stand along k: a lane takes a block of 16 codes with one 8-byte load, 256 bytes in a row
+//             for the warp. The table lies in shared memory, one number in each of sixteen banks: different
+//             codes are different banks, equal codes are one answer, so a look-up of a warp never waits for
+//             itself.
 // Why         rung 1 uses one byte of each sector that it loads, and its look-ups queue up.
-// Prediction  2 look-ups for each weight, 32 in a cycle: 7.3 million cycles over 132 multiprocessors, 32 us, if nothing else took
-//             time. Shifts, masks and products are as many instructions again: 60 us.
+// Prediction  2 look-ups for each weight, 32 in a cycle: 7.3 million cycles over 132 multiprocessors, 32 us,
+//             if nothing else took time. Shifts, masks and products are as many instructions again: 60 us.
 // Came        60.9 us on an H100, 1084 GB/s, 21.1 times the rung before. 576 % of the native baseline.
 //
 // Shapes      a [l, m, k] e2m1x2, sfa [l, m, k/16] e4m3, x [l, k] e2m1x2, sfx [l, k/16] e4m3, y [l, m] bf16.
@@ -27,7 +28,8 @@ constexpr int kWarps = 8, kBlock = 16;
 __device__ float products(const float* numbers, unsigned codes, unsigned others) {
   float sum = 0;
 #pragma unroll
-  for (int shift = 0; shift < 32; shift += 4) sum += numbers[codes >> shift & 15u] * numbers[others >> shift & 15u];
+  for (int shift = 0; shift < 32; shift += 4)
+    sum += numbers[codes >> shift & 15u] * numbers[others >> shift & 15u];
   return sum;
 }
 
@@ -60,6 +62,6 @@ extern "C" void launch(const __nv_fp4x2_e2m1* a /*[l,m,k]*/, const __nv_fp8_e4m3
                        __nv_bfloat16* y /*[l,m]*/, int64_t l, int64_t m, int64_t k, void* /*workspace*/,
                        cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((m + kWarps - 1) / kWarps), static_cast<unsigned>(l));
-  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint2*>(a), sfa, reinterpret_cast<const uint2*>(x), sfx, y,
-                                         m, k / kBlock);
+  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint2*>(a), sfa,
+                                         reinterpret_cast<const uint2*>(x), sfx, y, m, k / kBlock);
 }

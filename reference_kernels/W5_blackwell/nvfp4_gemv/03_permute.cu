@@ -1,12 +1,15 @@
 // Rung 3: one byte permutation decodes four codes; integer products.
 //
-// Changed     twice an FP4 number is an integer from -12 to 12, so four of them fit a register and dp4a multiplies and adds them
-//             exactly. `prmt` picks four bytes out of eight by four selectors of 4 bits: the lower three bits choose the byte, and
-//             the fourth asks for its sign instead, eight times. The eight bytes are 0, 1, 2, 3, 4, 6, 8, 12 and the selectors are the
-//             codes as they lie in memory: a positive code picks its number, and a negative one picks the sign of a positive number,
-//             which is 0. The same with inverted signs picks the negative ones. The vector is decoded once for each block of rows and
-//             waits in shared memory. A warp has two rows, and a lane 16 bytes of each at a time.
-// Why         rung 2 spends two look-ups and about six other instructions on each weight; here it is 5 for four weights.
+// Changed     twice an FP4 number is an integer from -12 to 12, so four of them fit a register and dp4a
+//             multiplies and adds them exactly. `prmt` picks four bytes out of eight by four selectors of 4
+//             bits: the lower three bits choose the byte, and the fourth asks for its sign instead, eight
+//             times. The eight bytes are 0, 1, 2, 3, 4, 6, 8, 12 and the selectors are the codes as they lie
+//             in memory: a positive code picks its number, and a negative one picks the sign of a positive
+//             number, which is 0. The same with inverted signs picks the negative ones. The vector is decoded
+//             once for each block of rows and waits in shared memory. A warp has two rows, and a lane 16
+//             bytes of each at a time.
+// Why         rung 2 spends two look-ups and about six other instructions on each weight; here it is 5 for
+//             four weights.
 // Prediction  about 2 instructions a weight with everything: memory-bound, 25 us.
 // Came        36.9 us on an H100, 1790 GB/s, 1.65 times the rung before. 951 % of the native baseline.
 //
@@ -38,7 +41,8 @@ __device__ int negative(unsigned codes) { return positive(codes ^ 0x8888u); }
 /// The four codes in the lower half of `codes` as signed bytes, twice their value.
 __device__ int both(unsigned codes) {
   const unsigned size = static_cast<unsigned>(negative(codes));
-  return positive(codes) | static_cast<int>((0x80808080u - size) ^ 0x80808080u);  // no byte borrows from the next
+  return positive(codes) |
+         static_cast<int>((0x80808080u - size) ^ 0x80808080u);  // no byte borrows from the next
 }
 
 /// Four times the sum of eight products. x: eight signed bytes.
@@ -52,7 +56,8 @@ __global__ void __launch_bounds__(kWarps * 32)
          const __nv_fp8_e4m3* __restrict__ sfx, __nv_bfloat16* __restrict__ y, int64_t m, int64_t k) {
   __shared__ __align__(16) int2 numbers[kPiece / 8];
   __shared__ float2 scales[kPiece / kBlock / 2];
-  const int64_t matrix = blockIdx.y, row = static_cast<int64_t>(blockIdx.x) * kRows + threadIdx.x / 32 * kRowsOfWarp;
+  const int64_t matrix = blockIdx.y,
+                row = static_cast<int64_t>(blockIdx.x) * kRows + threadIdx.x / 32 * kRowsOfWarp;
   x += matrix * (k / 8), sfx += matrix * (k / kBlock);
   float sum[kRowsOfWarp] = {};
   for (int64_t first = 0; first < k; first += kPiece) {
@@ -66,15 +71,19 @@ __global__ void __launch_bounds__(kWarps * 32)
       reinterpret_cast<float*>(scales)[i] = static_cast<float>(sfx[first / kBlock + i]) / 4;
     __syncthreads();
     for (int i = threadIdx.x % 32; i < columns / 32; i += 32) {
-      const int2 n0 = numbers[4 * i], n1 = numbers[4 * i + 1], n2 = numbers[4 * i + 2], n3 = numbers[4 * i + 3];
+      const int2 n0 = numbers[4 * i], n1 = numbers[4 * i + 1], n2 = numbers[4 * i + 2],
+                 n3 = numbers[4 * i + 3];
       const float2 scale = scales[i];
 #pragma unroll
       for (int r = 0; r < kRowsOfWarp; ++r) {
-        const int64_t at = matrix * m + (row + r < m ? row + r : m - 1);  // rows behind the last are not stored
+        const int64_t at =
+            matrix * m + (row + r < m ? row + r : m - 1);  // rows behind the last are not stored
         const uint4 codes = a[at * (k / 32) + first / 32 + i];
         const __nv_fp8_e4m3* own = sfa + at * (k / kBlock) + first / kBlock + 2 * i;
-        sum[r] += static_cast<float>(products(codes.x, n0) + products(codes.y, n1)) * (scale.x * static_cast<float>(own[0]));
-        sum[r] += static_cast<float>(products(codes.z, n2) + products(codes.w, n3)) * (scale.y * static_cast<float>(own[1]));
+        sum[r] += static_cast<float>(products(codes.x, n0) + products(codes.y, n1)) *
+                  (scale.x * static_cast<float>(own[0]));
+        sum[r] += static_cast<float>(products(codes.z, n2) + products(codes.w, n3)) *
+                  (scale.y * static_cast<float>(own[1]));
       }
     }
   }
@@ -90,6 +99,6 @@ extern "C" void launch(const __nv_fp4x2_e2m1* a /*[l,m,k]*/, const __nv_fp8_e4m3
                        __nv_bfloat16* y /*[l,m]*/, int64_t l, int64_t m, int64_t k, void* /*workspace*/,
                        cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((m + kRows - 1) / kRows), static_cast<unsigned>(l));
-  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint4*>(a), sfa, reinterpret_cast<const unsigned*>(x), sfx, y,
-                                         m, k);
+  gemv<<<grid, kWarps * 32, 0, stream>>>(reinterpret_cast<const uint4*>(a), sfa,
+                                         reinterpret_cast<const unsigned*>(x), sfx, y, m, k);
 }
