@@ -141,22 +141,31 @@ Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Batte
   return draw;
 }
 
-/// Real-valued structures that a computation relies on, drawn element by element.
+/// Structures that a computation relies on, drawn element by element.
 constexpr std::pair<const char*, random::Kind> kStructures[] = {
     {"upper_triangular", random::Kind::kUpperTriangular},
     {"lower_triangular", random::Kind::kLowerTriangular},
     {"symmetric", random::Kind::kSymmetric},
     {"rows_sum_to_one", random::Kind::kRowsSumToOne},
     {"zipf_rows", random::Kind::kZipfRows},
-    {"mixed_magnitudes", random::Kind::kMixedMagnitudes}};
+    {"mixed_magnitudes", random::Kind::kMixedMagnitudes},
+    {"latent_tokens", random::Kind::kLatentTokens}};
+
+Result<void> require_latent_tokens(const Target& target, const std::vector<std::int64_t>& shape) {
+  if (target.parameter.dtype == DType::kU8 && !shape.empty() && shape.back() == random::kLatentTokenBytes)
+    return {};
+  return fail(fmt::format("latent_tokens makes rows of {} bytes", random::kLatentTokenBytes), target.where(),
+              fmt::format("the tensor is u8 and its last extent {}", random::kLatentTokenBytes));
+}
 
 /// Empty for generators of whole numbers, which run only on the host, and for unknown names.
 Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target,
                                             const Sizes& sizes) {
   for (const auto& [name, kind] : kStructures) {
     if (init.name != name) continue;
-    CAPSTONE_CHECK(require_real(target, init.name));
     CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+    CAPSTONE_CHECK(kind == random::Kind::kLatentTokens ? require_latent_tokens(target, shape)
+                                                       : require_real(target, init.name));
     random::Draw draw;
     draw.kind = kind;
     if (!shape.empty()) draw.columns = std::max<std::int64_t>(1, shape.back());
@@ -220,10 +229,35 @@ void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> ou
   }
 }
 
+/// Tokens begin … end of a cache of latent tokens. Numbers come from bulk(), scales one by one.
+void fill_latent_tokens(const random::Draw& draw, std::span<std::byte> out, std::int64_t begin,
+                        std::int64_t end) {
+  constexpr std::size_t kToken = random::kLatentTokenBytes, kCodes = 512, kPosition = 528;
+  std::uint32_t words[kToken];
+  float values[kCodes];
+  for (std::int64_t token = begin; token < end; ++token) {
+    const auto first = static_cast<std::size_t>(token) * kToken;
+    words_at(draw, random::kValues, first, kToken, words);
+    bulk::normals(std::span(words, kCodes), 0, 96, values);
+    store_all(DType::kE4M3, std::span<const float>(values, kCodes), out.subspan(first, kCodes));
+    for (std::size_t at = kCodes; at < kPosition; ++at)
+      random::store_drawn(draw, DType::kU8, out.data(), static_cast<std::int64_t>(first + at));
+    constexpr std::size_t kNumbers = (kToken - kPosition) / 2;  // each made by the word of its first byte
+    for (std::size_t i = 0; i < kNumbers; ++i) words[i] = words[kPosition + 2 * i];
+    bulk::normals(std::span(words, kNumbers), 0, 1, values);
+    store_all(DType::kBF16, std::span<const float>(values, kNumbers),
+              out.subspan(first + kPosition, kToken - kPosition));
+  }
+}
+
 void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, int threads) {
   const std::size_t elements =
       out.size() / unit_bytes(type) * static_cast<std::size_t>(elements_per_unit(type));
   constexpr std::int64_t kShare = std::int64_t{1} << 20;  // elements; a multiple of kChunk
+  if (draw.kind == random::Kind::kLatentTokens)
+    return parallel_for(
+        static_cast<std::int64_t>(elements) / random::kLatentTokenBytes, kShare / random::kLatentTokenBytes,
+        threads, [&](std::int64_t begin, std::int64_t end) { fill_latent_tokens(draw, out, begin, end); });
   parallel_for(static_cast<std::int64_t>(elements), kShare, threads,
                [&](std::int64_t first, std::int64_t last) {
                  const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);

@@ -179,7 +179,8 @@ enum class Kind : int {
   kSymmetric,
   kRowsSumToOne,
   kZipfRows,
-  kMixedMagnitudes
+  kMixedMagnitudes,
+  kLatentTokens  ///< bytes; the others are real numbers or whole ones
 };
 /// The effect of an input battery on a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kFarNegative, kHeavyTails, kSignFlip, kHotElement };
@@ -251,6 +252,26 @@ CAPSTONE_HD float mixed_magnitude_at(const Draw& draw, std::int64_t i) {
   const std::uint32_t word = word_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / 16));
   const float power = narrow::float_of((127u - 9u + high_product(word, 22)) << 23);
   return product(normal_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), 0, 1), power);
+}
+
+inline constexpr std::int64_t kLatentTokenBytes = 656;
+
+/// Byte i of a cache of latent tokens as DeepSeek-V3.2 stores them, little-endian: 512 numbers in e4m3, a
+/// scale in fp32 for each 128 of them, then 64 numbers in bf16. Scales are 2^-8, 2^-7 or 2^-6, so the numbers
+/// have a standard deviation of 0.375, 0.75 or 1.5; those in bf16 are standard normal.
+CAPSTONE_HD std::uint8_t latent_byte_at(const Draw& draw, std::int64_t i) {
+  constexpr std::int64_t kCodes = 512, kScales = 4;
+  const std::int64_t token = i / kLatentTokenBytes, at = i % kLatentTokenBytes;
+  const auto normal = [&draw](std::int64_t which, float std) {
+    return normal_at(draw.seed, draw.stream, static_cast<std::uint64_t>(which), 0, std);
+  };
+  if (at < kCodes) return narrow::to_e4m3(normal(i, 96.0f));
+  if (at < kCodes + 4 * kScales) {
+    const auto scale = static_cast<std::uint64_t>(token * kScales + (at - kCodes) / 4);
+    const std::uint32_t exponent = 119u + high_product(word_at(draw.seed, draw.stream, kOrder, scale), 3);
+    return static_cast<std::uint8_t>((exponent << 23) >> (8 * (at % 4)));
+  }
+  return static_cast<std::uint8_t>(narrow::to_bf16(normal(i - at % 2, 1.0f)) >> (8 * (at % 2)));
 }
 
 /// Element i of a structured tensor: numbers whose position in their matrix matters, most of them in [0, 1).
@@ -373,6 +394,9 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
     case Kind::kZipfRows:
     case Kind::kMixedMagnitudes:
       store_real(type, tensor, i, real_at(draw, i));
+      break;
+    case Kind::kLatentTokens:
+      store_whole(type, tensor, i, latent_byte_at(draw, i));
       break;
     case Kind::kInteger:
       store_whole(type, tensor, i,

@@ -107,6 +107,59 @@ TEST(Fill, MixedMagnitudesReachFromScalesOfZeroToScalesThatSaturate) {
   EXPECT_GT(large, 20);
 }
 
+/// x [n, 656] of bytes.
+Problem latent_tokens() {
+  Problem problem = test::vector_problem(DType::kU8, InitGenerator{"latent_tokens"});
+  problem.signature[0].shape.push_back(Expression{"656"});
+  return problem;
+}
+
+TEST(Fill, LatentTokensHaveFiniteCodesScalesThatArePowersOfTwoAndPositions) {
+  constexpr std::size_t kTokens = 500, kRow = 656;
+  Bytes drawn(kTokens * kRow);
+  ASSERT_TRUE(fill_tensor(latent_tokens(), 0, test::n_is(kTokens), 3, Battery::kPlain, drawn).has_value());
+  std::set<double> scales;
+  double codes = 0, positions = 0;
+  for (std::size_t row = 0; row < drawn.size(); row += kRow) {
+    const auto byte = [&](std::size_t at) { return std::to_integer<std::uint32_t>(drawn[row + at]); };
+    for (std::size_t x = 0; x < 512; ++x) {
+      ASSERT_NE(byte(x) & 0x7f, 0x7fu) << "NaN";
+      const double value = narrow::from_e4m3(static_cast<std::uint8_t>(byte(x)));
+      codes += value * value;
+    }
+    for (std::size_t x = 512; x < 528; x += 4) {
+      EXPECT_EQ(byte(x) | byte(x + 1), 0u);
+      scales.insert(narrow::float_of(byte(x + 2) << 16 | byte(x + 3) << 24));
+    }
+    for (std::size_t x = 528; x < kRow; x += 2) {
+      const double value = narrow::float_of(byte(x) << 16 | byte(x + 1) << 24);
+      positions += value * value;
+    }
+  }
+  EXPECT_EQ(scales, (std::set<double>{0x1p-8, 0x1p-7, 0x1p-6}));
+  EXPECT_NEAR(std::sqrt(codes / (kTokens * 512)), 96, 1);
+  EXPECT_NEAR(std::sqrt(positions / (kTokens * 64)), 1, 0.02);
+}
+
+TEST(Fill, LatentTokensInBulkAreWhatTheDeviceKernelWouldStore) {
+  const Problem problem = latent_tokens();
+  const auto draw = draw_of(problem, 0, test::n_is(3), 77, Battery::kPlain);
+  ASSERT_TRUE(draw.has_value() && draw->has_value());
+  Bytes bulk(3 * 656), single(bulk.size());
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(3), 77, Battery::kPlain, bulk).has_value());
+  for (std::size_t i = 0; i < single.size(); ++i)
+    random::store_drawn_unit(**draw, DType::kU8, single.data(), static_cast<std::int64_t>(i));
+  EXPECT_EQ(bulk, single);
+}
+
+TEST(Fill, LatentTokensAreRowsOfTheirLength) {
+  const Problem problem = test::vector_problem(DType::kU8, InitGenerator{"latent_tokens"});
+  Bytes bytes(64);
+  const auto filled = fill_tensor(problem, 0, test::n_is(64), 9, Battery::kPlain, bytes);
+  ASSERT_FALSE(filled.has_value());
+  EXPECT_NE(render(filled.error()).find("rows of 656 bytes"), std::string::npos);
+}
+
 TEST(Fill, AnElementDoesNotDependOnTheLength) {
   const auto few = values(normals(), 100, 5), many = values(normals(), 5000, 5);
   EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));

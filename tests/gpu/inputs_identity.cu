@@ -107,8 +107,10 @@ Problem problem_of(DType type, Init init) {
   x.name = "x";
   x.dtype = type;
   x.shape = {Expression{"n"}};
-  if (std::holds_alternative<InitGenerator>(init))
-    x.shape = {Expression{"1021"}, Expression{"1021"}};  // a matrix of about as many
+  if (std::holds_alternative<InitGenerator>(init)) {  // a matrix of about as many
+    x.shape = {Expression{"1021"}, Expression{"1021"}};
+    if (type == DType::kU8) x.shape = {Expression{"1601"}, Expression{"656"}};
+  }
   x.init = std::move(init);
   problem.signature = {x};
   return problem;
@@ -117,7 +119,7 @@ Problem problem_of(DType type, Init init) {
 bool same_fill(DType type, const Init& init, Battery battery, std::uint64_t seed) {
   const Problem problem = problem_of(type, init);
   const Sizes sizes = {{"n", kElements}};
-  const std::int64_t elements = std::holds_alternative<InitGenerator>(init) ? 1021 * 1021 : kElements;
+  const std::int64_t elements = elements_at(problem.signature[0], sizes).value();
   const auto draw = draw_of(problem, 0, sizes, seed, battery);
   std::vector<std::byte> host(bytes_of(type, elements));
   if (!draw || !*draw || !fill_tensor(problem, 0, sizes, seed, battery, host)) return false;
@@ -140,6 +142,7 @@ bool fills(DType type) {
     for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one",
                                   "zipf_rows", "mixed_magnitudes"})
       inits.push_back(InitGenerator{structure});
+  if (type == DType::kU8) inits.push_back(InitGenerator{"latent_tokens"});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
     for (const Battery battery : kBatteries)

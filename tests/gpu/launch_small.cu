@@ -305,6 +305,18 @@ const Problem kProblems[] = {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
     {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"sparse_decode",
+     {{3, 1, 20, 128, 100}, {2, 2, 128, 256, 192}, {5, 2, 33, 64, 1}},
+     [](const Dims& d) {
+       const int64_t lists = d[0] * d[1];
+       return Dims{lists * d[2] * 576, d[3] * 656, lists * d[4], lists * d[2] * 512};
+     },
+     [](const Dims& d) {  // the first list is empty
+       std::vector<int32_t> indices;
+       for (int64_t i = 0; i < d[0] * d[1] * d[4]; ++i)
+         indices.push_back(i < d[4] ? -1 : static_cast<int32_t>(i * 37 % d[3]));
+       return indices;
+     }},
     {"spec_accept",
      {{13, 4, 1001}, {3, 40, 130}, {1, 3, 32004}},
      [](const Dims& d) {

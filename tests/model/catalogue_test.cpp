@@ -78,7 +78,9 @@ double unused_bytes(const Problem& problem) {
 }
 
 /// The data decides which rows, or which part of a row, have to be read; `cost` is the mean over the draws.
-bool data_decides(const Problem& problem) { return problem.id == "spec_accept" || problem.id == "topk_rows"; }
+bool data_decides(const Problem& problem) {
+  return problem.id == "sparse_decode" || problem.id == "spec_accept" || problem.id == "topk_rows";
+}
 
 TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
   for (const Problem& problem : shipped()) {

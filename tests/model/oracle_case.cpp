@@ -73,6 +73,22 @@ std::vector<float> draw(const Parameter& parameter, const Sizes& sizes, std::mt1
     }
     return values;
   }
+  if (generator && generator->name == "latent_tokens") {
+    // Rows of 656 bytes: codes of e4m3 below 128, four scales of 1 / 64 or 1 / 128, 64 numbers in bf16.
+    std::uniform_int_distribution<int> code(0, 0x6f), low(0, 255);
+    std::bernoulli_distribution either(0.5);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t at = i % 656;
+      const bool upper = at % 2 == 1;
+      if (at < 512)
+        values[i] = static_cast<float>(code(random) | (either(random) ? 0x80 : 0));
+      else if (at < 528)
+        values[i] = at % 4 == 3 ? 0x3c : at % 4 == 2 ? (either(random) ? 0x80 : 0) : 0;
+      else
+        values[i] = static_cast<float>(upper ? (either(random) ? 0x3f : 0xbf) : low(random));
+    }
+    return values;
+  }
   if (std::holds_alternative<InitPermutation>(parameter.init) ||
       (generator && generator->name == "page_table")) {
     std::iota(values.begin(), values.end(), 0.0f);

@@ -433,6 +433,24 @@ TEST(MlaDecodeOracle, KeysAreValuesAndTheFirstNewTokenDoesNotSeeTheSecond) {
   EXPECT_NEAR(c.scale[512], std::sqrt(1 + 25 + 81) / 3, 1e-14);
 }
 
+/// A list of two tokens of 64, the other one empty. Codes 0x38 and 0x3c are 1 and 1.5.
+TEST(SparseDecodeOracle, CodesHaveTheirScalesPositionsHaveNoneAndAnEmptyListGivesZeros) {
+  OracleCase c("sparse_decode", {{"b", 2}, {"s_q", 1}, {"h", 1}, {"tokens", 64}, {"topk", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("indices") = {7, 2, -1, -1, -1, -1};
+  const auto token = [&](int index) { return c.tensor("cache").begin() + index * 656; };
+  *(token(7) + 130) = 0x38, *(token(2) + 130) = 0x3c;  // column 130
+  *(token(7) + 519) = 0x40, *(token(2) + 519) = 0x3f;  // scales of block 1: 2 and 0.5
+  *(token(2) + 655) = 0x3f, *(token(2) + 654) = 0x80;  // column 575: 1
+  c.tensor("q")[575] = 24;
+  c.judge();
+  const double more = std::exp(1.0);  // what the score of the second token weighs
+  EXPECT_NEAR(c.expected[130], (2 + more * 0.75) / (1 + more), 1e-14);
+  EXPECT_NEAR(c.scale[130], std::hypot(2, more * 0.75) / (1 + more), 1e-14);
+  EXPECT_EQ(c.expected[129], 0);
+  EXPECT_EQ(c.expected[512 + 130], 0) << "an empty list";
+}
+
 TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
   c.for_each_input([](float) { return 0.0f; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <random>
 
 #include "harness/correctness/dtype_convert.h"
+#include "problems/oracle.h"
 #include "tests/model/float_kernels.h"
 
 namespace capstone {
@@ -786,6 +788,49 @@ TEST(ToleranceOfMlaDecode, WeightsInBf16PassAndACacheInFp8Fails) {
   for (float& value : c.tensor("cache"))
     if (!std::isnan(value)) value = keep_bits(value, 3);
   EXPECT_GT(c.badness(mla_decode(c, 22)), 2) << "a cache in fp8";
+}
+
+/// Latent attention over lists: fp32 scores, weights rounded to so many bits, the result to bf16.
+std::vector<float> sparse_decode(OracleCase& c, int weight_bits) {
+  constexpr std::int64_t kKey = 576, kValue = 512, kToken = 656;
+  const auto h = c.size("h"), topk = c.size("topk");
+  const auto &q = c.tensor("q"), &cache = c.tensor("cache"), &indices = c.tensor("indices");
+  const auto byte = [&](std::int64_t i) { return static_cast<std::uint32_t>(cache[i]); };
+  std::vector<float> o(static_cast<std::size_t>(c.size("b") * c.size("s_q") * h * kValue), 0.0f);
+  for (std::int64_t row = 0; row < static_cast<std::int64_t>(o.size()) / kValue; ++row) {
+    std::vector<float> tokens, weight;
+    float maximum = -INFINITY, sum = 0;
+    for (std::int64_t j = 0; j < topk; ++j) {
+      const auto index = static_cast<std::int64_t>(indices[row / h * topk + j]);
+      if (index < 0) continue;
+      for (std::int64_t x = 0; x < kKey; ++x) {
+        const std::int64_t at = index * kToken + (x < kValue ? x : 528 + (x - kValue) * 2);
+        const std::int64_t scale = index * kToken + 512 + x / 128 * 4;
+        tokens.push_back(
+            x < kValue ? static_cast<float>(capstone_types::e4m3_value(static_cast<std::uint8_t>(byte(at)))) *
+                             std::bit_cast<float>(byte(scale) | byte(scale + 1) << 8 | byte(scale + 2) << 16 |
+                                                  byte(scale + 3) << 24)
+                       : std::bit_cast<float>(byte(at) << 16 | byte(at + 1) << 24));
+      }
+      weight.push_back(std::inner_product(tokens.end() - kKey, tokens.end(), q.begin() + row * kKey, 0.0f) /
+                       24);
+      maximum = std::max(maximum, weight.back());
+    }
+    for (float& w : weight) sum += w = std::exp(w - maximum);
+    for (std::size_t j = 0; j < weight.size(); ++j)
+      for (std::int64_t x = 0; x < kValue; ++x)
+        o[row * kValue + x] += keep_bits(weight[j], weight_bits) / sum * tokens[j * kKey + x];
+  }
+  for (float& value : o) value = keep_bits(value, 7);
+  return o;
+}
+
+TEST(ToleranceOfSparseDecode, WeightsInBf16PassAndQueriesInFp8Fail) {
+  OracleCase c("sparse_decode", {{"b", 3}, {"s_q", 2}, {"h", 3}, {"tokens", 256}, {"topk", 150}}, 25);
+  EXPECT_LT(c.badness(sparse_decode(c, 7)), 0.67);
+  EXPECT_GT(c.badness(sparse_decode(c, 3)), 1);
+  for (float& value : c.tensor("q")) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(sparse_decode(c, 22)), 2) << "queries in fp8";
 }
 
 /// Loss of logits rounded to so many bits.

@@ -544,7 +544,7 @@ class Translator : OperandCode {
                                       get(3, "std::int32_t") + ")");
     if (in.is("mad") && (in.type()[0] == 'f' || in.has("lo"))) return put(type, a + " * " + b + " + " + c);
     if (in.is("selp")) return put(type, get(3, "std::uint32_t") + " & 1 ? " + a + " : " + b);
-    if (in.is("prmt")) return put(type, "__byte_perm(" + a + ", " + b + ", " + c + ")");
+    if (in.is("prmt")) return put(type, "capstone_emu::ptx::permute_bytes(" + a + ", " + b + ", " + c + ")");
     if (in.is("bfe"))
       return put(type, "capstone_emu::ptx::extract_bits<" + type + ">(" + a + ", " + get(2, "std::uint32_t") +
                            ", " + get(3, "std::uint32_t") + ")");

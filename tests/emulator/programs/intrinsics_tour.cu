@@ -28,6 +28,7 @@ __global__ void tour(float* scratch, unsigned* words) {
   EXPECT(__dp4a(0x01020304, 0x01010101, 5) == 15 && __dp4a(0xff000000u, 0x02000000u, 1u) == 511);
   EXPECT(__dp2a_lo(0x00020003, 0x0000'0405, 1) == 3 * 5 + 2 * 4 + 1);
   EXPECT(__byte_perm(0x03020100, 0x07060504, 0x7531) == 0x07050301);
+  EXPECT(__byte_perm(0x81, 0, 0x0008) == 0x81818181);  // prmt would repeat the sign of the first byte
   EXPECT(__funnelshift_l(0x80000000u, 1u, 1) == 3 && __funnelshift_r(2u, 1u, 1) == 0x80000001u);
   EXPECT(__funnelshift_lc(5u, 9u, 40) == 5u);
   EXPECT(__brev(1u) == 0x80000000u && __popc(0xf0f0u) == 8 && __clz(1) == 31 && __ffs(8) == 4);

@@ -67,6 +67,7 @@ __device__ void fields(unsigned a, unsigned b, unsigned long long l, unsigned lo
   EXPECT(i == 63 - leading(far));
   EXPECT(UNARY("brev.b64", "l", unsigned long long, l) == __brevll(l));
   EXPECT(UNARY("cnot.b32", "r", unsigned, a & 1) == !(a & 1));
+  EXPECT(TERNARY("prmt.b32", unsigned, 0x81u, 0x7fu, 0x40c8u) == 0x7f8100ffu);  // 8 and more: the sign, eight times
   EXPECT(TERNARY("shf.l.clamp.b32", unsigned, a, b, position) == __funnelshift_lc(a, b, position));
   EXPECT(TERNARY("shf.r.clamp.b32", unsigned, a, b, position) == __funnelshift_rc(a, b, position));
   EXPECT(TERNARY("shf.r.wrap.b32", unsigned, a, b, position) == __funnelshift_r(a, b, position));

@@ -127,7 +127,9 @@ static inline unsigned __brev(unsigned x) {
 static inline unsigned long long __brevll(unsigned long long x) {
   return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
 }
-static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+namespace capstone_emu::ptx {
+/// prmt.b32: a selector of 8 or more repeats the sign of its byte.
+inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
   unsigned result = 0;
   for (int i = 0; i < 4; ++i) {
@@ -137,6 +139,11 @@ static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selecto
     result |= byte << (8 * i);
   }
   return result;
+}
+}  // namespace capstone_emu::ptx
+/// Three bits of each selector count: unlike prmt it repeats no sign.
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  return capstone_emu::ptx::permute_bytes(low, high, selector & 0x7777);
 }
 static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) << (shift & 31) >> 32);
