@@ -50,6 +50,7 @@ constexpr int kHidden = 7168, kExperts = 256, kHome = kExperts / 2, kTopK = 8, k
 constexpr int kEach = 16, kThreads = kHidden / kEach;  // numbers of a thread, threads of a row
 constexpr float kTop = 448;                            // of e4m3
 constexpr int kWarm = 5, kRepetitions = 21, kLinkRepetitions = 11;
+constexpr std::chrono::milliseconds kWarmTime{100};      // clocks fall while the host checks results
 constexpr unsigned long long kPatience = 1'000'000'000;  // [ns] that a GPU waits for the other one
 
 // ---------------------------------------------------------------------------------------------------------
@@ -704,8 +705,10 @@ void measure(Machine& machine, Method method, const Setting& setting, bool one,
   machine.forget_results(setting.tokens);
   std::vector<std::vector<double>> launched, queued;
   int lost = 0;
-  const int warm = one ? 0 : kWarm, repetitions = one ? 1 : kRepetitions;
-  for (int i = 0; i < warm + repetitions; ++i)
+  const auto begin = std::chrono::steady_clock::now();
+  int kept = 0;
+  for (int done = 0; kept < (one ? 1 : kRepetitions); ++done) {
+    const bool warm = one || (done >= kWarm && std::chrono::steady_clock::now() - begin > kWarmTime);
     for (bool in_queue : {false, true}) {
       auto us = machine.run<kFp8>(method, setting.tokens, routing, in_queue);
       if (!machine.nccl.why.empty() && method == Method::kNccl) return;
@@ -715,10 +718,11 @@ void measure(Machine& machine, Method method, const Setting& setting, bool one,
         if (method != Method::kNccl) stop(why);
         machine.nccl.why = why;
         return;
-      } else if (i >= warm) {
-        (in_queue ? queued : launched).push_back(us);
       }
+      if (warm) (in_queue ? queued : launched).push_back(us);
     }
+    kept += warm;
+  }
   std::vector<long> wrong;
   Confirmed now{setting, {}};
   for (int g = 0; g < 2; ++g) {
