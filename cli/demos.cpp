@@ -13,6 +13,7 @@
 #include "cli/machine_demos.h"
 #include "cli/serving_demo.h"
 #include "cli/show.h"
+#include "cli/two_gpus_demo.h"
 #include "cli/warmup_demo.h"
 #include "harness/analysis/explain/explain.h"
 #include "harness/analysis/ladder/ladder.h"
@@ -561,7 +562,13 @@ const std::vector<Demo>& demos() {
        "ideas, rounds and the winner's ancestors; then the three searches at equal tries",
        "It remembers what worked. That is the difference between sampling and evolution.",
        evolution_demo,
-       {"--from", "--problem", "-k"}}};
+       {"--from", "--problem", "-k"}},
+      {"two-gpus",
+       "W6",
+       "tokens to the experts of another GPU and back: what the wire takes, and what is waiting",
+       "A token crosses the wire once. The rest of the time, a GPU waits.",
+       two_gpus_demo,
+       {"--record", "--from", "--nccl"}}};
   return all;
 }
 

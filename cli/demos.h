@@ -11,7 +11,8 @@ namespace capstone::cli {
 struct DemoInputs {
   std::string kernel;  ///< "attention=human/kernel.cu": in place of the demo's own
   std::string record;  ///< the file for what was measured
-  // of recorded searches
+  std::string nccl;    ///< libnccl.so.2, in place of the one that is found
+  // of what was recorded
   std::string from;     ///< a record or a project, in place of the recorded ones; empty: those
   std::string problem;  ///< this one alone; empty: all
   int tries = 0;        ///< the first ones alone; 0: all

@@ -17,11 +17,10 @@ namespace {
 
 // An option that the demo would ignore is an error.
 Result<void> check_inputs(const Demo& chosen, const DemoInputs& inputs) {
-  const std::pair<const char*, bool> given[] = {{"--kernel", !inputs.kernel.empty()},
-                                                {"--record", !inputs.record.empty()},
-                                                {"--from", !inputs.from.empty()},
-                                                {"--problem", !inputs.problem.empty()},
-                                                {"-k", inputs.tries > 0}};
+  const std::pair<const char*, bool> given[] = {
+      {"--kernel", !inputs.kernel.empty()},   {"--record", !inputs.record.empty()},
+      {"--nccl", !inputs.nccl.empty()},       {"--from", !inputs.from.empty()},
+      {"--problem", !inputs.problem.empty()}, {"-k", inputs.tries > 0}};
   const auto takes = [](const Demo& one, const std::string& option) {
     return std::find(one.takes.begin(), one.takes.end(), option) != one.takes.end();
   };
@@ -80,10 +79,14 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   auto inputs = std::make_shared<DemoInputs>();
   command->add_option("--kernel", inputs->kernel, "serving: your kernel in the server")
       ->option_text("attention=FILE");
-  command->add_option("--record", inputs->record, "serving, warmup: write what was measured to this file");
+  command->add_option("--record", inputs->record,
+                      "serving, warmup, two-gpus: write what was measured to this file");
+  command->add_option("--nccl", inputs->nccl, "two-gpus: libnccl.so.2, in place of PyTorch's")
+      ->option_text("FILE");
   command
       ->add_option("--from", inputs->from,
-                   "monkeys, feedback, evolution: a project or a record, in place of the recorded ones")
+                   "monkeys, feedback, evolution: a project or a record, in place of the recorded ones; "
+                   "two-gpus: a record")
       ->option_text("PATH");
   command->add_option("--problem", inputs->problem, "monkeys, feedback, evolution: of this problem alone");
   command->add_option("-k", inputs->tries, "monkeys, evolution: the first k tries alone")

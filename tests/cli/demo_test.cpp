@@ -1,5 +1,6 @@
 // `capstone demo` and `capstone syllabus` on a machine without a GPU: what can be shown is shown, what cannot
 // says so.
+#include "harness/base/text.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -167,6 +168,77 @@ TEST_F(Demos, ServingNamesWhatItCannotBuildOrFind) {
   EXPECT_TRUE(says(other.err, "this demo takes no --kernel"));
 }
 
+// One GPU plays both parts: dispatch, experts and combine give what the host computes.
+TEST_F(Demos, TwoGpusProgramGivesTheHostsResultsOnOneEmulatedGpu) {
+  const std::string source = CAPSTONE_SOURCE_DIR "/examples/demos/two_gpus/two_gpus.cu";
+  const Outcome ran = capstone({"run", source, "--", "--one-gpu", "--tokens", "40"});
+  ASSERT_EQ(ran.code, 0) << ran;
+  int cases = 0;
+  for (const std::string& line : split(ran.out, '\n')) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("case")) continue;
+    ++cases;
+    EXPECT_EQ(json["case"].value("checked", 0), 2 * 40 * 7168) << line;
+    EXPECT_EQ(json["case"].value("wrong", -1), 0) << line;
+    EXPECT_EQ(json["case"].value("lost", -1), 0) << line;
+  }
+  EXPECT_EQ(cases, 6) << ran;  // two ways, two routings, and bf16 with one of them
+  EXPECT_TRUE(says(ran.out, "\"done\": true"));
+}
+
+TEST_F(Demos, TwoGpusWithoutThemSayHowToMakeARecord) {
+  const Outcome shown = capstone({"demo", "two-gpus"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  if (!says(shown.out, "not shown here")) GTEST_SKIP() << "there are GPUs here";
+  EXPECT_TRUE(says(shown.out, shown.out.find("as recorded on") == std::string::npos
+                                  ? "capstone demo two-gpus --record two_gpus.json"
+                                  : "wire's share"));
+  EXPECT_TRUE(says(shown.out, "A token crosses the wire once."));
+  const Outcome record = capstone({"demo", "two-gpus", "--record", "run.json"});
+  EXPECT_EQ(record.code, 3) << record;
+  EXPECT_TRUE(says(record.err, "two GPUs and nvcc are needed to record this"));
+  EXPECT_FALSE(fs::exists(home_ / "run.json"));
+}
+
+// Made up: 4 MB at 100 GB/s are 40 of 100 µs; a case with wrong numbers is not shown.
+TEST_F(Demos, TwoGpusPlayARecordAndNameWhatIsWrongInIt) {
+  const std::string samples = "[[110, 150, 240, 120, 190, 250, 1, 2, 3, 4, 5, 6]]";
+  const auto one = [&](const std::string& method, int wrong) {
+    return "{\"method\": \"" + method +
+           "\", \"tokens\": 128, \"routing\": \"50/50\", \"format\": \"e4m3\", "
+           "\"crossing\": [128, 128], \"expert_rows\": [1024, 1024], \"dispatch_bytes\": [5000000, 5000000], "
+           "\"combine_bytes\": [4000000, 4000000], \"checked\": 1835008, \"wrong\": " +
+           std::to_string(wrong) + ", \"launched\": " + samples + ", \"queued\": " + samples + "}";
+  };
+  const auto text = [&](int schema) {
+    return "{\"demo\": \"two-gpus\", \"schema\": " + std::to_string(schema) +
+           ", \"tool\": \"0.2.0\", \"time\": \"2026-11-27T00:00:00Z\", \"device\": \"2 x made up\", "
+           "\"no_nccl\": \"it does not load\", \"stopped\": \"the time limit of 150 s is over\", "
+           "\"link\": {\"bytes\": 100000000, \"alone_us\": [[900], [900]], \"both_us\": [[1000], [1000]]}, "
+           "\"cases\": [" +
+           one("copies", 0) + ", " + one("kernels", 7) + "]}";
+  };
+  spit(home_ / "run.json", text(1));
+  const Outcome shown = capstone({"demo", "two-gpus", "--from", "run.json"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  for (const char* part :
+       {"as recorded on 2 x made up, 2026-11-27, capstone 0.2.0, without NCCL",
+        "100 and 100 GB/s when both copy", "100.0 [100.0, 100.0]", "40 %", "▇ wire, ░ wait",
+        "kernels, 128 tokens, 50/50, e4m3: 7 of 1835008", "NCCL is not measured: it does not load",
+        "the run ended early (the time limit of 150 s is over)"})
+    EXPECT_TRUE(says(shown.out, part));
+  EXPECT_EQ(shown.out.find("kernels   "), std::string::npos) << "a time of wrong results is shown";
+
+  spit(home_ / "newer.json", text(2));
+  const Outcome newer = capstone({"demo", "two-gpus", "--from", "newer.json"});
+  EXPECT_EQ(newer.code, 2) << newer;
+  EXPECT_TRUE(says(newer.err, "`schema` is 2; this capstone reads 1"));
+  EXPECT_TRUE(says(newer.err, "newer.json"));
+  EXPECT_NE(capstone({"demo", "two-gpus", "--from", "nowhere.json"}).code, 0);
+  EXPECT_EQ(capstone({"demo", "two-gpus", "--from", "run.json", "--record", "new.json"}).code, 2);
+  EXPECT_TRUE(says(capstone({"demo", "warmup", "--nccl", "x"}).err, "this demo takes no --nccl"));
+}
+
 TEST_F(Demos, OfSearchesSayWhatIsMissingAndOthersRefuseTheirOptions) {
   for (const char* name : {"monkeys", "feedback", "evolution"}) {
     const Outcome missing = capstone({"demo", name, "--problem", "no_such"});
@@ -191,7 +263,7 @@ TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   ASSERT_EQ(list.code, 0) << list;
   for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt",
                            "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",
-                           "two-gates", "serving", "formats", "monkeys", "feedback", "evolution"})
+                           "two-gates", "serving", "formats", "monkeys", "feedback", "evolution", "two-gpus"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

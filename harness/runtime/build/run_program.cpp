@@ -101,6 +101,7 @@ Result<CudaRun> run_cuda_program(const ProgramRequest& request, const std::strin
   spec.timeout = request.timeout;
   spec.max_file = kLargestProgramFile;
   const fs::path data = fs::canonical(request.source).parent_path();
+  if (!request.confined) sandbox = Sandbox::none(resources, "this program needs what it refuses");
   CAPSTONE_TRY(run.process, run_process(sandbox.confine(
                                 std::move(spec),
                                 {.read = {built.program.parent_path(), data}, .write = {}, .gpu = true})));

@@ -25,6 +25,8 @@ struct ProgramRequest {
   BuildVariant variant = BuildVariant::kFast;  ///< what the build is instrumented for
   std::chrono::seconds timeout{60};
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
+  bool confined = true;  ///< false: a program of this project's that needs what the sandbox refuses; only on
+                         ///< a GPU
 };
 
 struct ProgramRun {
