@@ -59,17 +59,27 @@ void add_numbers(Paragraphs& out, const std::vector<NumberInWords>& numbers, con
   }
 }
 
+// "H100" for "NVIDIA H100 80GB HBM3": the first word with a digit.
+std::string model_of(const std::string& device) {
+  for (const std::string& word : split(device, ' '))
+    if (word.find_first_of("0123456789") != std::string::npos) return word;
+  return device;
+}
+
+// As narrow as a projector: the longest names leave no room for the devices' whole names.
 void add_ladders(Paragraphs& out, const std::vector<LadderInSession>& ladders, const Terminal& terminal) {
   if (ladders.empty()) return;
   out.heading("the ladders");
-  Table table({"ladder", "rungs", "fastest", "time", "of peak", "library", "measured on"},
-              {false, true, false, true, true, true, false});
+  Table table({"ladder", "fastest", "time", "of peak", "library", "GPU"},
+              {false, false, true, true, true, false});
+  const auto percent = [](double value) { return value >= 0.05 ? fmt::format("{:.1f} %", value) : "n/a"; };
   for (const LadderInSession& ladder : ladders) {
-    const auto& best = ladder.best;
-    const auto percent = [](double value) { return value >= 0.05 ? fmt::format("{:.1f} %", value) : "n/a"; };
-    table.row({ladder.problem, std::to_string(ladder.rungs), best ? best->rung.name : "not measured",
-               best ? format_time_ms(best->ms.point) : "", best ? percent(best->percent_of_peak) : "",
-               best ? percent(100 * best->of_library.point) : "", ladder.device});
+    if (const auto& best = ladder.best)
+      table.row({ladder.problem, best->rung.name, format_time_ms(best->ms.point),
+                 percent(best->percent_of_peak), percent(100 * best->of_library.point),
+                 model_of(ladder.device)});
+    else
+      table.row({ladder.problem, "not measured", "", "", "", ""});
   }
   out.block(table.text(terminal));
 }
