@@ -1,22 +1,19 @@
 #pragma once
-// The course's syllabus: eight lectures, six workshops.
+// The course on the terminal: its road, and the sheet of one session.
 #include <string>
-#include <vector>
 
 #include "cli/terminal.h"
+#include "harness/analysis/plan/sheet.h"
 
 namespace capstone::cli {
 
-struct CourseSession {
-  const char* id;  ///< "L4"
-  const char* title;
-  const char* half;  ///< the heading of its half of the course
-};
-const std::vector<CourseSession>& course();
-
-/// The syllabus with all titles. `here`: a session's id, or empty.
-std::string syllabus_text(const std::string& here, const Terminal& terminal);
-/// The syllabus on one line: "L1 L2 [L3] L4 …  we are HERE: memory".
-std::string syllabus_line(const std::string& here, const Terminal& terminal);
+/// The road with all titles. `here`: a session's id, or empty.
+std::string syllabus_text(const Course& course, const std::string& here, const Terminal& terminal);
+/// The road week by week, with what is behind us and what is ahead.
+std::string weeks_text(const Course& course, const std::string& here, const Terminal& terminal);
+/// The road on one line: "L1 L2 [L3] L4 …  we are HERE: memory".
+std::string syllabus_line(const Course& course, const std::string& here, const Terminal& terminal);
+/// All that a mentor needs for one session.
+std::string sheet_text(const Course& course, const SessionSheet& sheet, const Terminal& terminal);
 
 }  // namespace capstone::cli

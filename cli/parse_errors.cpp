@@ -33,7 +33,7 @@ const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& word
   for (const std::string& word : words) {
     const CLI::App* next = nullptr;
     for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; }))
-      if (sub->get_name() == word) next = sub;
+      if (sub->check_name(word)) next = sub;
     if (next) app = next;
   }
   return app;

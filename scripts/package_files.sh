@@ -12,7 +12,8 @@ case ${1:-} in
   --student) student=yes ;;
   *) echo "usage: scripts/package_files.sh [--student]" >&2; exit 2 ;;
 esac
-files=$(git ls-files problems reference_kernels templates rubric examples harness tests/corpus 'tests/gpu/records/*/pytorch.json')
+files=$(git ls-files problems reference_kernels templates rubric examples harness tests/corpus \
+  'tests/gpu/records/*/pytorch.json' docs/reference/handbook_numbers.md)
 if [ $student = yes ]; then
   leave=$(mktemp)
   trap 'rm -f "$leave"' EXIT

@@ -43,10 +43,18 @@ Values values_of(const CLI::Option& option) {
   return {};
 }
 
+// Its name, and what else a user may type for it.
+std::vector<std::string> names_of(const CLI::App& command) {
+  std::vector<std::string> names{command.get_name()};
+  names.insert(names.end(), command.get_aliases().begin(), command.get_aliases().end());
+  return names;
+}
+
 // Taken from the parser, so completions always match the commands.
 void collect(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   Node node{path, {}, {}, {}};
-  for (const CLI::App* sub : visible_commands(app)) node.words.push_back(sub->get_name());
+  for (const CLI::App* sub : visible_commands(app))
+    for (const std::string& name : names_of(*sub)) node.words.push_back(name);
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     const Values values = option->get_expected_max() == 0 ? Values() : values_of(*option);
@@ -58,7 +66,8 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Node>& no
   }
   nodes.push_back(node);
   for (const CLI::App* sub : visible_commands(app))
-    collect(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), nodes);
+    for (const std::string& name : names_of(*sub))
+      collect(*sub, path.empty() ? name : path + " " + name, nodes);
 }
 
 // The values as words of a bash string in double quotes.

@@ -1,4 +1,4 @@
-// `capstone demo` and `capstone syllabus`: what a teacher shows to a class.
+// `capstone demo`: what a teacher shows to a class.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -55,18 +55,10 @@ Result<ExitCode> demo(const Context& context, const std::string& name, const Dem
                 (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
   CAPSTONE_CHECK(check_inputs(*chosen, inputs));
-  t.out(syllabus_line(chosen->session, t) + "\n");
+  CAPSTONE_TRY(const Course course, load_course(context.resources.reference_kernels()));
+  t.out(syllabus_line(course, chosen->session, t) + "\n");
   CAPSTONE_CHECK(chosen->run(context, inputs));
   t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
-  return ExitCode::kDone;
-}
-
-Result<ExitCode> syllabus(const Context& context, const std::string& here) {
-  std::vector<std::string> ids;
-  for (const CourseSession& one : course()) ids.emplace_back(one.id);
-  if (!here.empty() && std::find(ids.begin(), ids.end(), here) == ids.end())
-    return fail("no session is called " + here, {}, "sessions: " + join(ids, ", "));
-  context.terminal.out(syllabus_text(here, context.terminal));
   return ExitCode::kDone;
 }
 
@@ -94,14 +86,6 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   command->callback([&context, &action, name, inputs] {
     action = [&context, name, inputs] { return demo(context, *name, *inputs); };
   });
-}
-
-void add_syllabus(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("syllabus", "the course's syllabus, and where we are in it");
-  auto here = std::make_shared<std::string>();
-  command->add_option("session", *here, "L1 … L8, W1 … W6");
-  command->callback(
-      [&context, &action, here] { action = [&context, here] { return syllabus(context, *here); }; });
 }
 
 }  // namespace capstone::cli

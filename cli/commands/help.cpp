@@ -17,7 +17,7 @@ Result<ExitCode> help(const Context& context, const CLI::App& app, const std::ve
     const CLI::App* found = nullptr;
     for (const CLI::App* sub : visible_commands(*at)) {
       names.push_back(sub->get_name());
-      if (sub->get_name() == word) found = sub;
+      if (sub->check_name(word)) found = sub;
     }
     if (!found) {
       const auto meant = nearest(word, names);

@@ -39,6 +39,7 @@ std::string shell_path(const std::filesystem::path& folder, const Context& conte
 
 Result<ExitCode> list(const Context& context) {
   CAPSTONE_TRY(const auto labs, workflows::list_labs(context));
+  CAPSTONE_TRY(const Course road, load_course(context.resources.reference_kernels()));
   const Terminal& t = context.terminal;
   if (context.json) {
     Json all = Json::array();
@@ -58,7 +59,7 @@ Result<ExitCode> list(const Context& context) {
   for (const LabStatus& one : labs) {
     if (one.lab.session() != session) {
       session = one.lab.session();
-      for (const CourseSession& of : course())
+      for (const CourseSession& of : road.sessions)
         if (session == of.id) table.line(t.paint(Tone::kBold, fmt::format("{} {}", of.id, of.title)));
     }
     const bool done = one.progress && one.progress->passed;

@@ -144,7 +144,7 @@ def command(program, words, level):
     listed = [item(head, text) for head, text in listed if not head.startswith("-h,")]
     out += listed + [""] if listed else []
     for head, _ in page["sections"].get("Subcommands", []):
-        out += command(program, words + [head], level + 1)
+        out += command(program, words + [head.split(", ")[0]], level + 1)
     return out
 
 
@@ -154,7 +154,11 @@ def sentence(text):
 
 def render(program):
     top = parse(help_of(program, []))
-    known = [name for name, _ in top["sections"]["Subcommands"]]
+    says, also = {}, {}  # "syllabus, map": a command and its other names
+    for head, text in top["sections"]["Subcommands"]:
+        name, *others = head.split(", ")
+        says[name], also[name] = text, others
+    known = list(says)
     grouped = [(title, [name for name in names.split() if name in known]) for title, names in GROUPS]
     others = [name for name in known if not any(name in names for _, names in grouped)]
     if others:
@@ -171,7 +175,6 @@ def render(program):
     ]
     out += [item(head, text) for head, text in top["sections"]["Options"] if not head.startswith("-h,")]
     out += ["", "| command | what it does |", "|---|---|"]
-    says = dict(top["sections"]["Subcommands"])
     for _, names in grouped:
         out += [
             f"| [{name}](#capstone-{name}) | {says[name].replace('|', chr(92) + '|')} |" for name in names
@@ -180,7 +183,10 @@ def render(program):
     for title, names in grouped:
         out += [f"## {title}", ""]
         for name in names:
-            out += command(program, [name], 3)
+            section = command(program, [name], 3)
+            if also[name]:
+                section[3:3] = ["", "Also called " + ", ".join(f"`capstone {one}`" for one in also[name]) + "."]
+            out += section
     return "\n".join(out).rstrip() + "\n"
 
 

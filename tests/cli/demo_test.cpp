@@ -1,5 +1,4 @@
-// `capstone demo` and `capstone syllabus` on a machine without a GPU: what can be shown is shown, what cannot
-// says so.
+// `capstone demo` on a machine without a GPU: what can be shown is shown, what cannot says so.
 #include "harness/base/text.h"
 #include "tests/cli/command.h"
 
@@ -268,15 +267,6 @@ TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;
   EXPECT_TRUE(says(misspelt.err, "did you mean `mountain`?"));
-}
-
-TEST_F(Demos, MapShowsTheRoadAndThePlace) {
-  Outcome map = capstone({"syllabus", "W2"});
-  ASSERT_EQ(map.code, 0) << map;
-  EXPECT_TRUE(says(map.out, "First we make the multiply fast."));
-  EXPECT_TRUE(says(map.out, "Then we make the model fast."));
-  EXPECT_TRUE(says(map.out, "──▶ W2  the Hopper GEMM   ◀── we are HERE"));
-  EXPECT_EQ(capstone({"syllabus", "X9"}).code, 2);
 }
 
 }  // namespace

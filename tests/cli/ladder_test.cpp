@@ -159,9 +159,9 @@ TEST_F(Ladders, HaveRoomOnANarrowTerminal) {
   std::error_code code;
   if (!fs::exists("/usr/bin/script", code)) GTEST_SKIP() << "no script(1) here";
   for (int columns : {80, 120})
-    for (const char* words :
-         {"ladder sgemm --recorded h200", "ladder softmax --recorded h200", "demo mountain",
-          "demo flash-traffic", "syllabus L5", "explain 03 --problem sgemm"}) {
+    for (const char* words : {"ladder sgemm --recorded h200", "ladder softmax --recorded h200",
+                              "demo mountain", "demo flash-traffic", "syllabus", "map W4", "map W6",
+                              "map L5 --week", "explain 03 --problem sgemm"}) {
       Outcome shown = program(
           {"/usr/bin/script", "-qec",
            fmt::format("stty cols {}; NO_COLOR=1 {} {}; echo exit=$?", columns, CAPSTONE_BINARY, words),

@@ -39,8 +39,8 @@ class Program:
             for line in done.stdout.splitlines():
                 if re.fullmatch(r"[A-Z][A-Za-z ]*:", line):
                     section = line
-                elif section == "Subcommands:" and re.match(r"^  \S", line):
-                    subcommands.append(line.split()[0])
+                elif section == "Subcommands:" and re.match(r"^  \S", line):  # "  syllabus, map   the course …"
+                    subcommands += re.match(r"^  ([^\s,]+(?:, [^\s,]+)*)", line).group(1).split(", ")
                 elif section == "Options:" and re.match(r"^  -", line):
                     names, _, rest = line.strip().partition(" ")
                     choices = re.match(r"^(?:TEXT:)?\{([^}]*)\}|^(\w+(?:\|[\w-]+)+)", rest)

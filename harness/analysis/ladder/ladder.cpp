@@ -37,11 +37,11 @@ std::vector<fs::path> session_folders(const Resources& resources) {
   return folders;
 }
 
-bool has_kernels(const fs::path& folder) {
+int kernels_in(const fs::path& folder) {
   std::error_code code;
-  for (const auto& file : fs::directory_iterator(folder, code))
-    if (file.path().extension() == ".cu") return true;
-  return false;
+  int kernels = 0;
+  for (const auto& file : fs::directory_iterator(folder, code)) kernels += file.path().extension() == ".cu";
+  return kernels;
 }
 
 LadderStep step_of(const Rung& rung, const Measurement& m) {
@@ -140,13 +140,20 @@ std::vector<std::string> ladders_of(const Resources& resources, const std::strin
     if (!session.empty() && session_of(folder) != session) continue;
     std::vector<std::string> here;
     for (const auto& entry : fs::directory_iterator(folder, code))
-      if (entry.is_directory(code) && has_kernels(entry.path())) here.push_back(entry.path().filename());
+      if (entry.is_directory(code) && kernels_in(entry.path()) > 0) here.push_back(entry.path().filename());
     std::sort(here.begin(), here.end());
     for (std::string& problem : here)
       if (std::find(problems.begin(), problems.end(), problem) == problems.end())
         problems.push_back(std::move(problem));
   }
   return problems;
+}
+
+int count_rungs(const Resources& resources, const std::string& session, const std::string& problem) {
+  int rungs = 0;
+  for (const fs::path& folder : session_folders(resources))
+    if (session_of(folder) == session) rungs += kernels_in(folder / problem);
+  return rungs;
 }
 
 Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string& problem) {

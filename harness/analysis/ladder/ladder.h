@@ -37,6 +37,8 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
 bool earlier_session(const std::string& a, const std::string& b);
 /// Problems that have rungs in a session ("L5"), or in any (""), in the order of the sessions.
 std::vector<std::string> ladders_of(const Resources& resources, const std::string& session);
+/// How many rungs of a problem a session ("L5") has. Reads none of them.
+int count_rungs(const Resources& resources, const std::string& session, const std::string& problem);
 
 struct LadderRequest {
   const Problem* problem = nullptr;  ///< the rungs are timed at its `measure` size

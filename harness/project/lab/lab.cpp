@@ -1,7 +1,6 @@
 #include "harness/project/lab/lab.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,7 +9,7 @@
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/model/yaml.h"
+#include "harness/model/strict_yaml.h"
 
 namespace capstone {
 namespace {
@@ -23,9 +22,9 @@ bool is_lab_id(const std::string& id) {
          id[3] >= '1' && id[3] <= '9';
 }
 
-class LabReader {
+class LabReader : StrictYaml {
  public:
-  explicit LabReader(const fs::path& file) : file_(file.string()) {}
+  using StrictYaml::StrictYaml;
 
   Result<Lab> read(const YamlNode& root) const {
     CAPSTONE_CHECK(keys(root, {"title", "rung", "aim", "read", "spans", "hints"}, {"limits"}));
@@ -50,48 +49,6 @@ class LabReader {
   }
 
  private:
-  tl::unexpected<Error> refuse(const YamlNode& at, std::string what, std::string hint = {}) const {
-    return fail(std::move(what), fmt::format("{}:{}:{}", file_, at.line, at.column), std::move(hint));
-  }
-
-  Result<void> keys(const YamlNode& map, const std::vector<std::string>& required,
-                    const std::vector<std::string>& optional) const {
-    if (!map.is_map()) return refuse(map, "expected a mapping, found " + describe(map));
-    std::vector<std::string> known = required;
-    known.insert(known.end(), optional.begin(), optional.end());
-    for (const auto& [key, value] : map.entries) {
-      if (std::find(known.begin(), known.end(), key.text) != known.end()) continue;
-      const auto meant = nearest(key.text, known);
-      return refuse(key, fmt::format("unknown key `{}`", key.text),
-                    meant ? fmt::format("did you mean `{}`?", *meant)
-                          : fmt::format("known here: {}", fmt::join(known, ", ")));
-    }
-    for (const std::string& key : required)
-      if (!map.find(key))
-        return refuse(map, fmt::format("`{}` is missing", key), fmt::format("add `{}:`", key));
-    return {};
-  }
-
-  Result<std::string> text_of(const YamlNode& node, std::string_view name) const {
-    if (!node.is_scalar() || trim(node.text).empty())
-      return refuse(node, fmt::format("`{}` must be text, not {}", name, describe(node)));
-    return std::string(trim(node.text));
-  }
-  Result<std::string> text(const YamlNode& map, const std::string& key) const {
-    return text_of(*map.find(key), key);
-  }
-
-  Result<std::vector<std::string>> texts(const YamlNode& list, std::string_view name) const {
-    if (!list.is_list() || list.items.empty())
-      return refuse(list, fmt::format("`{}` must be a list of texts, not {}", name, describe(list)));
-    std::vector<std::string> all;
-    for (const YamlNode& item : list.items) {
-      CAPSTONE_TRY(std::string one, text_of(item, name));
-      all.push_back(std::move(one));
-    }
-    return all;
-  }
-
   Result<LabSpan> read_span(const YamlNode& node) const {
     CAPSTONE_CHECK(keys(node, {"first", "put"}, {"last"}));
     LabSpan span;
@@ -139,8 +96,6 @@ class LabReader {
       return refuse(value, fmt::format("`{}` must be a number from 0, not {}", key.text, describe(value)));
     return limit;
   }
-
-  std::string file_;
 };
 
 std::string indentation(const std::string& line) { return line.substr(0, line.find_first_not_of(' ')); }
@@ -245,17 +200,23 @@ Result<Lab> load_lab(const fs::path& file) {
   return lab;
 }
 
-Result<std::vector<Lab>> load_labs(const fs::path& reference_kernels) {
+Result<std::vector<Lab>> labs_of(const fs::path& reference_kernels, const std::string& session) {
   std::error_code code;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(reference_kernels / "labs", code))
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+    if (entry.path().extension() == ".yaml" && entry.path().filename().string().starts_with(session))
+      files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<Lab> labs;
   for (const fs::path& file : files) {
     CAPSTONE_TRY(Lab lab, load_lab(file));
     labs.push_back(std::move(lab));
   }
+  return labs;
+}
+
+Result<std::vector<Lab>> load_labs(const fs::path& reference_kernels) {
+  CAPSTONE_TRY(auto labs, labs_of(reference_kernels, ""));
   if (labs.empty())
     return fail("this installation has no labs", (reference_kernels / "labs").string(),
                 "install capstone again, or take the whole package", ExitCode::kEnvironment);

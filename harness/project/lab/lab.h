@@ -50,8 +50,10 @@ struct Lab {
 /// file's name is no id.
 Result<Lab> load_lab(const std::filesystem::path& file);
 
-/// All labs below reference_kernels/labs, by session and number. @error as load_lab()
+/// All labs below reference_kernels/labs, by session and number. @error as load_lab(); there are none.
 Result<std::vector<Lab>> load_labs(const std::filesystem::path& reference_kernels);
+/// Those of one session, "L3"; it may have none. @error as load_lab()
+Result<std::vector<Lab>> labs_of(const std::filesystem::path& reference_kernels, const std::string& session);
 
 /// The lab that a user means. @error no such lab; the hint names the nearest, or how to list them.
 Result<Lab> find_lab(const std::vector<Lab>& labs, const std::string& id);
