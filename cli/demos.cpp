@@ -233,7 +233,8 @@ Result<void> opening(const Context& context) {
   const auto there = recorded(context.resources, "sgemm", kMountainSizes);
   if (there) tell_climb(context, *there);
   at("2:00", "The road");
-  t.out(syllabus_text("L1", t));
+  CAPSTONE_TRY(const Course course, load_course(context.resources.reference_kernels()));
+  t.out(syllabus_text(course, "L1", t));
   at("4:00", "The question");
   tell(context, "What percent of peak are you at?");
   tell(context, "guess → code → profile → read the percentage → guess again");
