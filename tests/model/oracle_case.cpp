@@ -197,7 +197,7 @@ void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<
 double OracleCase::badness(const std::vector<float>& got) const {
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double error = std::fabs(got[i] - expected[i]);
+    const double error = got[i] == expected[i] ? 0 : std::fabs(got[i] - expected[i]);  // of infinities, too
     const double bound =
         problem_.tolerance.atol * scale[i] + problem_.tolerance.rtol * std::fabs(expected[i]);
     if (std::isnan(error)) return std::numeric_limits<double>::infinity();

@@ -191,6 +191,27 @@ TEST(MoeGemmContiguousOracle, ATileOfRowsHasItsExpertAndEmptyOnesAreSkipped) {
   EXPECT_EQ(c.expected[126 * 136 + 130], 0);
 }
 
+TEST(IndexerLogitsOracle, HeadsAreCutOffWeightedAndScaledAndInfiniteOutsideOfTheWindow) {
+  OracleCase c("indexer_logits", {{"s", 3}, {"n", 5}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  auto &q = c.tensor("q"), &k = c.tensor("k"), &w = c.tensor("w");
+  q[(64 + 2) * 128 + 127] = 3, q[(64 + 63) * 128 + 127] = -3;  // two heads of query 1, of either sign
+  k[1 * 128 + 127] = 0.5f, k[2 * 128 + 127] = -0.5f;
+  w[64 + 2] = 7, w[64 + 63] = 11;
+  c.tensor("sk") = {1, 2, 3, 4, 5};
+  c.tensor("starts") = {0, 1, 3};
+  c.tensor("ends") = {0, 4, 3};  // queries 0 and 2 see nothing
+  c.judge();
+  for (const std::size_t outside : {0, 4, 5, 9, 10, 13}) {
+    EXPECT_EQ(c.expected[outside], -INFINITY) << outside;
+    EXPECT_EQ(c.scale[outside], 0) << outside;
+  }
+  EXPECT_EQ(c.expected[5 + 1], 2 * 7 * 1.5);
+  EXPECT_EQ(c.expected[5 + 2], 3 * 11 * 1.5);
+  EXPECT_EQ(c.expected[5 + 3], 0);
+  EXPECT_DOUBLE_EQ(c.scale[5 + 1], 2 * std::hypot(7 * 1.5, 11 * 1.5));  // the head that is cut off counts
+}
+
 TEST(MoeGemmMaskedOracle, AGroupHasItsOwnWeightsAndRowsBeyondItsNumberAreZero) {
   OracleCase c("moe_gemm_masked", {{"groups", 2}, {"max_m", 3}, {"k", 144}, {"n", 136}}, 1);
   c.for_each_input([](float) { return 0.0f; });
@@ -733,7 +754,8 @@ TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
     for (const double value : c.expected) EXPECT_EQ(value, static_cast<double>(static_cast<float>(value)));
     return;
   }
-  for (double scale : c.scale) EXPECT_GT(scale, 0);
+  for (std::size_t i = 0; i < c.scale.size(); ++i)
+    EXPECT_TRUE(c.scale[i] > 0 || std::isinf(c.expected[i])) << i;  // infinities are exact
 }
 
 // Checks must not take long. Each element of the elementwise problems costs an erf or an exp, which add

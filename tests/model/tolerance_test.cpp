@@ -833,6 +833,60 @@ TEST(ToleranceOfSparseDecode, WeightsInBf16PassAndQueriesInFp8Fail) {
   EXPECT_GT(c.badness(sparse_decode(c, 22)), 2) << "queries in fp8";
 }
 
+/// The sum of 32 products and of the sum so far as an instruction of Hopper's tensor cores makes it: what
+/// lies below 2^-bits of the largest of them is dropped, towards zero.
+float tensor_core_sum(float sum, const std::vector<float>& products, int bits) {
+  float largest = std::fabs(sum);
+  for (const float product : products) largest = std::max(largest, std::fabs(product));
+  if (largest == 0) return 0;
+  const float unit = std::ldexp(1.0f, std::ilogb(largest) - bits);
+  float total = std::trunc(sum / unit);
+  for (const float product : products) total += std::trunc(product / unit);
+  return total * unit;
+}
+
+/// Logits of the lightning indexer, added up in tensor cores that keep so many bits.
+std::vector<float> indexer_logits(OracleCase& c, int bits) {
+  constexpr std::int64_t kHeads = 64, kDim = 128, kStep = 32;
+  const auto s = c.size("s"), n = c.size("n");
+  const auto &q = c.tensor("q"), &k = c.tensor("k"), &sk = c.tensor("sk"), &w = c.tensor("w");
+  std::vector<float> logits(static_cast<std::size_t>(s * n), -INFINITY), products(kStep);
+  for (std::int64_t i = 0; i < s; ++i)
+    for (auto j = static_cast<std::int64_t>(c.tensor("starts")[i]); j < c.tensor("ends")[i]; ++j) {
+      float sum = 0;
+      for (std::int64_t head = 0; head < kHeads; ++head) {
+        float product = 0;
+        for (std::int64_t d = 0; d < kDim; d += kStep) {
+          for (std::int64_t e = 0; e < kStep; ++e)
+            products[e] = q[(i * kHeads + head) * kDim + d + e] * k[j * kDim + d + e];
+          product = tensor_core_sum(product, products, bits);
+        }
+        sum += w[i * kHeads + head] * std::max(product, 0.0f);
+      }
+      logits[i * n + j] = sum * sk[j];
+    }
+  return logits;
+}
+
+TEST(ToleranceOfIndexerLogits, SumsOfATensorCorePassAndOperandsInFp4OrAMissingHeadFail) {
+  OracleCase c("indexer_logits", {{"s", 9}, {"n", 60}}, 31);
+  EXPECT_LT(c.badness(indexer_logits(c, 22)), 0.1);
+  EXPECT_LT(c.badness(indexer_logits(c, 13)), 0.34);
+  const std::vector<float> q = c.tensor("q"), k = c.tensor("k"), w = c.tensor("w");
+  for (const char* name : {"q", "k", "w"})  // all terms of all sums have one sign: losses add up
+    for (float& value : c.tensor(name)) value = keep_bits(std::fabs(value) + 1, 3);
+  c.judge();
+  EXPECT_LT(c.badness(indexer_logits(c, 13)), 0.34);
+  c.tensor("q") = q, c.tensor("k") = k, c.tensor("w") = w;
+  c.judge();
+  for (std::size_t i = 63; i < w.size(); i += 64) c.tensor("w")[i] = 0;
+  EXPECT_GT(c.badness(indexer_logits(c, 22)), 3) << "without the last head";
+  c.tensor("w") = w;
+  for (const char* name : {"q", "k"})
+    for (float& value : c.tensor(name)) value = keep_bits(value, 1);
+  EXPECT_GT(c.badness(indexer_logits(c, 22)), 3) << "operands in fp4";
+}
+
 /// Loss of logits rounded to so many bits.
 std::vector<float> linear_cross_entropy(OracleCase& c, int logit_bits) {
   const auto t = c.size("t"), h = c.size("h"), v = c.size("v");

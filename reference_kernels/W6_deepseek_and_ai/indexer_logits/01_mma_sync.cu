@@ -2,9 +2,8 @@
 //
 // Changed     -
 // Why         64 products end as one number. With keys as rows and a query's heads as columns, a lane holds
-//             16 heads of two keys; three shuffles finish the sum. The 16 keys of a warp stay in registers
-//             for all queries of a block. Blocks without a key that any of their queries sees only write
-//             -inf.
+//             16 heads of two keys; two shuffles finish both sums. The 16 keys of a warp stay in registers
+//             for all queries of a block. A block whose keys none of its queries sees only writes -inf.
 // Prediction  250 TFLOP/s: mma.sync reaches half of the tensor cores' rate at best, and every warp reads each
 //             query from shared memory for 16 keys only.
 // Came        1.36 ms on an H100, 179 TFLOP/s; the native baseline is this kernel.
@@ -12,9 +11,9 @@
 // Shapes      q [s, 64, 128], k [n, 128], e4m3; sk [n], w [s, 64], fp32; starts, ends [s], i32; logits [s,
 //             n], fp32; all row-major. starts <= j < ends is the window of a row, cut to 0 <= j < n.
 // Launch      one block of 256 threads for 128 keys and 8 queries; a warp has 16 keys.
-// Resources   16 words of keys and 32 sums a thread; 9 KB of shared memory: one query.
-// Cost        16576 FLOPs for each pair of a tile that a window touches; 128 s n / 8 bytes of keys, 64 s n
-//             bytes of queries from the L2 cache, 4 s n bytes written.
+// Resources   98 registers a thread on sm_90a, 16 of them keys; 9 KB of shared memory: one query.
+// Cost        16576 FLOPs for each pair of a tile that a window touches; 16 bytes of keys and 64 of queries
+//             from the L2 cache for each of them; 4 s n bytes written.
 // Divides     s and n anything; what lies outside counts as zero.
 // Source      lightning indexer: DeepSeek-V3.2-Exp (2025), equation 1. Needs sm_89.
 #include <cuda_fp8.h>

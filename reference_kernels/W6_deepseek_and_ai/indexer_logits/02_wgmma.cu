@@ -1,9 +1,8 @@
 // Rung 2: TMA and WGMMA, and only tiles that a window touches.
 //
 // Changed     the heads of two queries are the 128 columns of wgmma, keys are its rows. A block stays with
-//             its queries and goes along the keys of their windows, tile after tile through a ring;
-//             everything outside of these tiles it fills with -inf at the start. Blocks with many keys come
-//             first.
+//             its queries and goes along the keys of their windows, tile after tile through a ring; what is
+//             outside of these tiles it fills with -inf at the start. Blocks with many keys come first.
 // Why         mma.sync reaches half of the tensor cores' rate at best, and its operands pass the registers.
 // Prediction  2.5x rung 1, 600 TFLOP/s. Two blocks share a multiprocessor, so that one multiplies while the
 //             other one adds up heads; but both fetch 16 KB of keys for 256 logits, 32 bytes a clock at full
@@ -13,7 +12,7 @@
 // Shapes      q [s, 64, 128], k [n, 128], e4m3; sk [n], w [s, 64], fp32; starts, ends [s], i32; logits [s,
 //             n], fp32; all row-major. starts <= j < ends is the window of a row, cut to 0 <= j < n.
 // Launch      one block of 256 threads for two queries, two blocks a multiprocessor; tiles of 128 keys.
-// Resources   128 registers a thread: 64 products, 32 weights; 65 KB of shared memory: queries, three stages.
+// Resources   120 registers a thread: 64 products, 32 weights; 65 KB of shared memory: queries, three stages.
 // Cost        16576 FLOPs for each pair of a tile that a window touches; 64 bytes of keys from the L2 cache
 //             for each of them; 4 s n bytes written.
 // Divides     s and n anything; what lies outside counts as zero.

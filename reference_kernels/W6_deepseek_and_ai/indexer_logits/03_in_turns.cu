@@ -4,17 +4,18 @@
 //             half, the tensor cores work on the other one. A producer fetches keys, and queries one round
 //             ahead; blocks draw their queries from a counter, those with the most keys first. The producer's
 //             other three warps fill with -inf what no tile covers.
-// Why         in rung 2 a block multiplies or adds up, and only its neighbour may fill the gap. The
-//             instructions on 64 products of a thread take 128 clocks and more, the products themselves 256.
-//             Four queries halve the bytes for each logit: 16 a clock at full rate.
-// Prediction  1.6x rung 2, about 1000 TFLOP/s: what is left are 31 starts of a pipeline a block, and power.
+// Why         in rung 2 a block multiplies or adds up, and only its neighbour may fill the gap. Adding up 64
+//             products of a thread takes 128 clocks and more, the products themselves 256. Four queries halve
+//             the bytes for each logit: 16 a clock at full rate.
+// Prediction  1.6x rung 2, about 1000 TFLOP/s: one half in eight is still added up with nothing on its way, a
+//             round begins and ends with an empty pipeline, and the chip meets its power limit.
 // Came        253 us on an H100, 963 TFLOP/s, 1.06 times the rung before. 539 % of the native baseline, 1.11
 //             times DeepGEMM.
 //
 // Shapes      q [s, 64, 128], k [n, 128], e4m3; sk [n], w [s, 64], fp32; starts, ends [s], i32; logits [s,
 //             n], fp32; all row-major. starts <= j < ends is the window of a row, cut to 0 <= j < n.
 // Launch      one block of 384 threads per multiprocessor; rounds of four queries, tiles of 128 keys.
-// Resources   232 registers a consumer, 128 of them products and 64 weights, 40 a producer; 164 KB of shared
+// Resources   232 registers a consumer, 128 of them products and 64 weights, 40 a producer; 163 KB of shared
 //             memory: two places for queries, six for keys; 4 bytes of workspace.
 // Cost        16576 FLOPs for each pair of a tile that a window touches; 32 bytes of keys from the L2 cache
 //             for each of them; 4 s n bytes written.
