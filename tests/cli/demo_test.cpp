@@ -94,6 +94,19 @@ TEST_F(Demos, TrafficCountsWhatTheMatrixOfScoresCosts) {
   EXPECT_TRUE(says(shown.out, "67 MB of scores"));
 }
 
+TEST_F(Demos, TimelinesDrawTheWaitsOfTwoRungs) {
+  const Outcome shown = capstone({"demo", "timelines"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "04_wgmma: 16 units; the tensor cores work in 50 % of them; 0 of 8 products"));
+  EXPECT_TRUE(says(shown.out, "  copies    1111....2222....3333"));
+  EXPECT_TRUE(says(shown.out, "  products  ....1111....2222"));
+  EXPECT_TRUE(says(shown.out, "05_producer_consumer: 9 units"));
+  EXPECT_TRUE(says(shown.out,
+                   "  copies    11112222333344445555666677778888....\n"
+                   "  products  ....11112222333344445555666677778888\n"));
+  EXPECT_TRUE(says(shown.out, "is assumed"));
+}
+
 TEST_F(Demos, PrefillDecodeShowsBothRoofsAndDrawsTheRoomsRequests) {
   const Outcome shown = capstone({"demo", "prefill-decode", "--lengths", "3,1,1,1,2"});
   ASSERT_EQ(shown.code, 0) << shown;
@@ -164,7 +177,7 @@ TEST_F(Demos, WriteWhatTheyPrintAsAPage) {
 
 // A projector shows 80 columns and 24 lines.
 TEST_F(Demos, OfTheWorkshopsFitOnAProjector) {
-  for (const char* name : {"traffic", "prefill-decode", "quadrant", "online-softmax"}) {
+  for (const char* name : {"traffic", "timelines", "prefill-decode", "quadrant", "online-softmax"}) {
     std::vector<std::string> lines = split(on_terminal({"demo", name}, 80, 24), '\n');
     for (std::string& line : lines) {
       constexpr std::string_view kErase = "\r\x1b[2K";  // what stood on the line before is gone
@@ -308,10 +321,11 @@ TEST_F(Demos, OfSearchesSayWhatIsMissingAndOthersRefuseTheirOptions) {
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome list = capstone({"demo"});
   ASSERT_EQ(list.code, 0) << list;
-  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup",        "cold-cache",     "off-by-one",
-                           "receipt",  "coalescing", "bank-conflict", "online-softmax", "flash-traffic",
-                           "roofline", "two-gates",  "traffic",       "prefill-decode", "quadrant",
-                           "serving",  "formats",    "monkeys",       "feedback",       "evolution"})
+  for (const char* name :
+       {"mountain",   "cpu-vs-gpu",    "warmup",         "cold-cache",    "off-by-one", "receipt",
+        "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",   "two-gates",
+        "traffic",    "timelines",     "prefill-decode", "quadrant",      "serving",    "formats",
+        "monkeys",    "feedback",      "evolution"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;
