@@ -1,5 +1,7 @@
 #include "templates/demo_page.h"
 
+#include <cstring>  // before ctemplate, whose header uses strlen
+
 #include <ctemplate/template_dictionary.h>
 
 #include "templates/page.h"
