@@ -15,6 +15,7 @@
 #include "cli/show.h"
 #include "cli/two_gpus_demo.h"
 #include "cli/warmup_demo.h"
+#include "cli/workshop_demos.h"
 #include "harness/analysis/explain/explain.h"
 #include "harness/analysis/ladder/ladder.h"
 #include "harness/base/files.h"
@@ -57,17 +58,6 @@ Result<Ladder> timed(const Context& context, const std::string& id, const std::v
   return climbed;
 }
 
-Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
-                            const Sizes& sizes) {
-  CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source,
-               workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
-  auto explained = explain({&problem, source, sizes, {}}, context.resources,
-                           [&](const std::string& text) { context.terminal.progress(text); });
-  context.terminal.end_progress();
-  return explained;
-}
-
 // A number that the course says aloud (docs/handbook_numbers.md).
 struct SpokenNumber {
   double low, high;  ///< the same: not a range
@@ -90,18 +80,7 @@ std::string against_the_course(const SpokenNumber& spoken, double here, const st
 
 // The first device on which a ladder's first rung and the library were timed at these sizes; empty: none.
 std::optional<Ladder> recorded(const Resources& resources, const std::string& id, const Sizes& sizes) {
-  for (const std::string& device : recorded_devices(resources)) {
-    const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
-    if (!results) continue;
-    for (const Ladder& ladder : results->ladders)
-      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && ladder.spans()) return ladder;
-  }
-  return std::nullopt;
-}
-
-// "as recorded on an NVIDIA H200, 2026-11-22"
-std::string as_recorded(const Ladder& ladder) {
-  return fmt::format("as recorded on an {}, {}", ladder.device, ladder.time.substr(0, 10));
+  return recorded_ladder(resources, id, sizes, [](const Ladder& ladder) { return ladder.spans(); });
 }
 
 const Sizes kMountainSizes{{"m", 4096}, {"k", 4096}, {"n", 4096}};
@@ -444,30 +423,6 @@ Result<void> roofline_demo(const Context& context) {
 // L8
 // -----------------------------------------------------------------------------------------------------------
 
-Result<void> online_softmax(const Context& context) {
-  const std::vector<std::vector<double>> tiles{{1, 3}, {2, 5}};
-  Table table({"tile", "largest so far", "the old sum times", "sum so far"});
-  double most = -INFINITY, sum = 0;
-  std::vector<double> all;
-  for (const auto& tile : tiles) {
-    const double before = most;
-    for (double x : tile) most = std::max(most, x), all.push_back(x);
-    const double scale = sum > 0 ? std::exp(before - most) : 0;
-    sum *= scale;
-    for (double x : tile) sum += std::exp(x - most);
-    table.row({fmt::format("[{:g}, {:g}]", tile[0], tile[1]), fmt::format("{:g}", most),
-               scale > 0 ? fmt::format("e^({:g} - {:g}) = {:.4f}", before, most, scale) : "-",
-               fmt::format("{:.6f}", sum)});
-  }
-  double whole = 0;
-  for (double x : all) whole += std::exp(x - most);
-  tell(context, table.text(context.terminal));
-  tell(context,
-       fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole,
-                   std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
-  return {};
-}
-
 Result<void> flash_traffic(const Context& context) {
   constexpr double n = 4096, d = 64, f = 4, tile = 64;
   const double scores = n * n * f, operand = n * d * f;
@@ -502,6 +457,32 @@ void tell(const Context& context, const std::string& text) {
   context.terminal.out(context.terminal.fold(text));
 }
 
+Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
+                            const Sizes& sizes, bool at_measured) {
+  CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
+  CAPSTONE_TRY(const std::filesystem::path source,
+               workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+  auto explained = explain({&problem, source, sizes, {}, at_measured}, context.resources,
+                           [&](const std::string& text) { context.terminal.progress(text); });
+  context.terminal.end_progress();
+  return explained;
+}
+
+std::optional<Ladder> recorded_ladder(const Resources& resources, const std::string& id, const Sizes& sizes,
+                                      bool (*fits)(const Ladder&)) {
+  for (const std::string& device : recorded_devices(resources)) {
+    const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
+    if (!results) continue;
+    for (const Ladder& ladder : results->ladders)
+      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && fits(ladder)) return ladder;
+  }
+  return std::nullopt;
+}
+
+std::string as_recorded(const Ladder& ladder) {
+  return fmt::format("as recorded on an {}, {}", ladder.device, ladder.time.substr(0, 10));
+}
+
 const std::vector<Demo>& demos() {
   static const std::vector<Demo> all{
       {"opening", "L1", "the first five minutes of the course: sentence, number, road, question, mountain",
@@ -534,10 +515,26 @@ const std::vector<Demo>& demos() {
        "One character. Thirty-two banks, and everybody wanted the same one.", alone<bank_conflict>},
       {"roofline", "L7", "where the course's problems stand under the roof",
        "Before you make it faster, ask which roof you are under.", alone<roofline_demo>},
-      {"online-softmax", "L8", "tiles [1, 3] and [2, 5]: running largest and sum",
-       "You can change your mind about the largest, if you mend the sum.", alone<online_softmax>},
+      {"online-softmax",
+       "L8",
+       "tiles [1, 3] and [2, 5], or the room's: running largest and sum",
+       "You can change your mind about the largest, if you mend the sum.",
+       online_softmax_demo,
+       {"--tiles"}},
       {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096",
        "It does more arithmetic, and it is faster: it was never about the arithmetic.", alone<flash_traffic>},
+      {"traffic", "W1",
+       "bytes that the rungs of attention move, counted: with and without the matrix of scores",
+       "We did not make the sums cheaper. We stopped writing them down.", traffic_demo},
+      {"timelines", "W2",
+       "copy, then multiply; copy while multiplying: two rungs, drawn from who waits for whom",
+       "The tensor cores did not get faster. They stopped waiting.", timelines_demo},
+      {"prefill-decode",
+       "W4",
+       "a fat product and a skinny one under the roof; then requests in a server's places, step by step",
+       "Decode pays for every weight and uses it once. More requests share the bill.",
+       prefill_decode_demo,
+       {"--lengths"}},
       {"serving",
        "W4",
        "static and continuous batching in a small server, with your attention kernel",
@@ -558,6 +555,12 @@ const std::vector<Demo>& demos() {
        "It does not need more tries. It needs to be told what was wrong.",
        feedback_demo,
        {"--from", "--problem"}},
+      {"quadrant",
+       "W6",
+       "two gates make four fields: where the kernels of a class, or of the recorded searches, stand",
+       "Three of the fields score nothing. Speed alone does not lead out of them.",
+       quadrant_demo,
+       {"--from", "--problem", "--names"}},
       {"evolution",
        "W6",
        "ideas, rounds and the winner's ancestors; then the three searches at equal tries",

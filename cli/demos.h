@@ -1,9 +1,12 @@
 #pragma once
 // The course's live demos: ten to sixty seconds each.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/context.h"
+#include "harness/analysis/ladder/ladder.h"
+#include "harness/model/explanation.h"
 
 namespace capstone::cli {
 
@@ -16,6 +19,9 @@ struct DemoInputs {
   std::string from;     ///< a record or a project, in place of the recorded ones; empty: those
   std::string problem;  ///< this one alone; empty: all
   int tries = 0;        ///< the first ones alone; 0: all
+  std::string tiles;    ///< "1,3;2,5": of one row; empty: the demo's own
+  std::string lengths;  ///< "12,3,30,7" [tokens]: of the requests; empty: recorded ones
+  bool names = false;   ///< people in place of pseudonyms
 };
 
 struct Demo {
@@ -30,5 +36,16 @@ const std::vector<Demo>& demos();
 
 /// A paragraph or a table of a demo, folded to the terminal.
 void tell(const Context& context, const std::string& text);
+
+/// A rung's counts at these sizes, by the emulator.
+/// @param at_measured  also what they become at the problem's measured size, by a rule that larger runs teach
+/// @error no such rung; see explain().
+Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
+                            const Sizes& sizes, bool at_measured = false);
+/// A recorded ladder of the problem at these sizes, of the first device on which `fits`; empty: none.
+std::optional<Ladder> recorded_ladder(const Resources& resources, const std::string& id, const Sizes& sizes,
+                                      bool (*fits)(const Ladder&));
+/// "as recorded on an NVIDIA H200, 2026-11-22"
+std::string as_recorded(const Ladder& ladder);
 
 }  // namespace capstone::cli

@@ -74,8 +74,9 @@ Result<std::vector<RecordedRun>> searches_to_play(const Context& context, const 
   std::erase_if(runs, [&](const RecordedRun& run) {
     return !has_judged(run.tree) || (!inputs.problem.empty() && run.info.problem != inputs.problem);
   });
-  if (std::none_of(runs.begin(), runs.end(), [&](const RecordedRun& r) { return r.info.kind == kind; }))
-    return fail(nothing_to_play(examples, inputs, kind));
+  if (std::none_of(runs.begin(), runs.end(),
+                   [&](const RecordedRun& r) { return kind.empty() || r.info.kind == kind; }))
+    return fail(nothing_to_play(examples, inputs, kind.empty() ? "sample" : kind));
   return runs;
 }
 

@@ -17,7 +17,7 @@ Result<void> evolution_demo(const Context& context, const DemoInputs& inputs);
 
 /// The recorded searches that a demo may play: those with a judged kernel, of the problem that the user
 /// named.
-/// @param kind  "sample", "refine", "evolve": at least one of it
+/// @param kind  "sample", "refine", "evolve": at least one of it; empty: of any kind
 /// @error there is none; says how to record one
 Result<std::vector<workflows::RecordedRun>> searches_to_play(const Context& context, const DemoInputs& inputs,
                                                              const std::string& kind);

@@ -25,6 +25,7 @@ Terminal Terminal::detect(bool no_color) {
 void Terminal::out(std::string_view line) const {
   end_progress();
   const std::string text = shown(std::string(line) + '\n', colour_out_);
+  if (kept_) *kept_ += text;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -24,6 +24,8 @@ class Terminal {
   /// own.
   void progress(std::string_view text) const;
   void end_progress() const;
+  /// Results are from now on also added to this text, and have no colours. The text outlives the terminal.
+  void keep_in(std::string& text) { kept_ = &text, colour_out_ = false; }
   /// Empties the screen, if this is one.
   void clear() const;
 
@@ -47,6 +49,7 @@ class Terminal {
   static std::string shown(std::string_view text, bool colours);
   bool colour_out_ = false, colour_err_ = false, tty_err_ = false, tty_out_ = false;
   int width_ = 100;
+  std::string* kept_ = nullptr;
   mutable bool standing_ = false;
   mutable std::string last_;
 };

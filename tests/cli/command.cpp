@@ -1,5 +1,6 @@
 #include "tests/cli/command.h"
 
+#include <pty.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -53,6 +54,13 @@ std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
 ::testing::AssertionResult says(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "nowhere `" << part << "` in:\n" << text;
+}
+
+std::string without_own(std::string text) {
+  for (const char* own : {"\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m", "\r\x1b[2K"})
+    for (std::size_t at = text.find(own); at != text.npos; at = text.find(own, at))
+      text.erase(at, std::string(own).size());
+  return text;
 }
 
 std::string slurp(const fs::path& path) {
@@ -149,6 +157,31 @@ Outcome CliTest::capstone(std::vector<std::string> arguments, const How& how) co
   return outcome_of(run_process(spec(std::move(arguments), how)));
 }
 
+std::string CliTest::on_terminal(std::vector<std::string> arguments, int columns, int rows,
+                                 const How& how) const {
+  const ProcessSpec wanted = spec(std::move(arguments), how);
+  std::vector<std::string> env;
+  for (const auto& [name, value] : wanted.env) env.push_back(name + "=" + value);
+  std::vector<char*> argv, envp;
+  for (const std::string& word : wanted.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& entry : env) envp.push_back(const_cast<char*>(entry.c_str()));
+  argv.push_back(nullptr), envp.push_back(nullptr);
+  int terminal = -1;
+  winsize size{static_cast<unsigned short>(rows), static_cast<unsigned short>(columns), 0, 0};
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    if (::chdir(wanted.cwd.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
+    ::_exit(127);
+  }
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(terminal, buffer, sizeof buffer)) > 0;) text.append(buffer, std::size_t(n));
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << text;
+  return text;
+}
 Outcome CliTest::program(std::vector<std::string> argv, const How& how) const {
   ProcessSpec other = spec({}, how);
   other.argv = std::move(argv);

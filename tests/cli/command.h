@@ -47,6 +47,9 @@ std::string processes_left();
 std::string slurp(const fs::path& path);
 void spit(const fs::path& path, const std::string& text);
 
+/// The text without what capstone itself writes to a terminal: its colours, and the erasing of a line.
+std::string without_own(std::string text);
+
 /// `body` inside a launch() with bias_gelu_layernorm's signature; `before` is what stands above it. launch()
 /// is at line kLaunchLine when `before` has one line.
 std::string kernel(const std::string& before, const std::string& body);
@@ -65,6 +68,9 @@ class CliTest : public ::testing::Test {
   Outcome capstone(std::vector<std::string> arguments, const How& how = {}) const;
   /// Any other program, in the same surroundings.
   Outcome program(std::vector<std::string> argv, const How& how = {}) const;
+  /// What capstone writes to a terminal of that size, stderr included.
+  std::string on_terminal(std::vector<std::string> arguments, int columns, int rows,
+                          const How& how = {}) const;
   /// capstone in the background.
   Child start(std::vector<std::string> arguments, const How& how = {}) const;
 

@@ -1,4 +1,5 @@
 // `capstone demo` on a machine without a GPU: what can be shown is shown, what cannot says so.
+#include "cli/terminal.h"
 #include "harness/base/text.h"
 #include "tests/cli/command.h"
 
@@ -45,6 +46,148 @@ TEST_F(Demos, FormatsShowWhatAScaleForEachBlockBringsBack) {
   EXPECT_TRUE(row("e2m1, one scale").ends_with("99 %")) << row("e2m1, one scale");
   EXPECT_TRUE(says(row("NVFP4"), "38 MB"));
   EXPECT_TRUE(row("NVFP4").ends_with("19 %")) << row("NVFP4");
+}
+
+TEST_F(Demos, OnlineSoftmaxTakesTheRoomsTiles) {
+  Outcome shown = capstone({"demo", "online-softmax", "--tiles", "4; 4,-1;9"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "e^(4 - 4) = 1.0000"));
+  EXPECT_TRUE(says(shown.out, "2.006738"));
+  EXPECT_TRUE(says(shown.out, "the whole row at once: largest 9, sum 1.013521: the same"));
+  // The old sum vanishes, and still the row agrees.
+  shown = capstone({"demo", "online-softmax", "--tiles", "0;1000"});
+  EXPECT_TRUE(says(shown.out, "e^(0 - 1000) = 0.0000"));
+  EXPECT_TRUE(says(shown.out, "largest 1000, sum 1.000000: the same"));
+}
+
+TEST_F(Demos, OnlineSoftmaxNamesWhatIsNoTile) {
+  for (const auto& [tiles, why] : std::vector<std::pair<const char*, const char*>>{
+           {"1,x;2", "'x' is not a number"},
+           {"1,,2", "'' is not a number"},
+           {"1;;2", "tile 2 is empty"},
+           {"1;nan", "'nan' is not a number"},
+           {"1,2,3,4,5,6,7,8,9", "tile 1 has 9 numbers, at most 8"},
+           {"1;1;1;1;1;1;1;1;1;1;1;1;1", "13 tiles, at most 12"}}) {
+    const Outcome shown = capstone({"demo", "online-softmax", "--tiles", tiles});
+    EXPECT_EQ(shown.code, 2) << shown;
+    EXPECT_TRUE(says(shown.err, std::string("--tiles: ") + why));
+    EXPECT_TRUE(says(shown.err, "--tiles '1,3;2,5'"));
+  }
+  EXPECT_TRUE(says(capstone({"demo", "receipt", "--tiles", "1"}).err, "this demo takes no --tiles"));
+}
+
+// The numbers of reference_kernels/W1_flash_attention/attention/README.md.
+TEST_F(Demos, TrafficCountsWhatTheMatrixOfScoresCosts) {
+  const Outcome shown = capstone({"demo", "traffic"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const auto row = [&](const std::string& name) {
+    const std::size_t at = shown.out.find("\n" + name);
+    return at == std::string::npos ? std::string()
+                                   : shown.out.substr(at + 1, shown.out.find('\n', at + 1) - at - 1);
+  };
+  for (const char* cell : {"together", " 10 ", " 320 "}) EXPECT_TRUE(says(row("01_three_kernels"), cell));
+  for (const char* cell : {" 1.5 ", " 32.5 "}) EXPECT_TRUE(says(row("02_fp32_tiles"), cell));
+  for (const char* cell : {" 1 ", " 16.5 "}) EXPECT_TRUE(says(row("05_two_consumers"), cell));
+  EXPECT_TRUE(says(shown.out, "softmax_rows"));
+  EXPECT_TRUE(says(shown.out, "as recorded on an NVIDIA H100"));
+  EXPECT_TRUE(says(shown.out, "67 MB of scores"));
+}
+
+TEST_F(Demos, TimelinesDrawTheWaitsOfTwoRungs) {
+  const Outcome shown = capstone({"demo", "timelines"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "04_wgmma: 16 units; the tensor cores work in 50 % of them; 0 of 8 products"));
+  EXPECT_TRUE(says(shown.out, "  copies    1111....2222....3333"));
+  EXPECT_TRUE(says(shown.out, "  products  ....1111....2222"));
+  EXPECT_TRUE(says(shown.out, "05_producer_consumer: 9 units"));
+  EXPECT_TRUE(says(shown.out,
+                   "  copies    11112222333344445555666677778888....\n"
+                   "  products  ....11112222333344445555666677778888\n"));
+  EXPECT_TRUE(says(shown.out, "is assumed"));
+}
+
+TEST_F(Demos, PrefillDecodeShowsBothRoofsAndDrawsTheRoomsRequests) {
+  const Outcome shown = capstone({"demo", "prefill-decode", "--lengths", "3,1,1,1,2"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "prefill  gemm_bf16"));
+  EXPECT_TRUE(says(shown.out, "decode   gemv"));
+  EXPECT_TRUE(says(shown.out,
+                   "static      6 steps, 1.33 tokens a step, 33 % of the places idle\n"
+                   "  place 1 AAACEE\n"
+                   "  place 2 B..D..\n"));
+  EXPECT_TRUE(says(shown.out,
+                   "continuous  5 steps, 1.60 tokens a step, 20 % of the places idle\n"
+                   "  place 1 AAAEE\n"
+                   "  place 2 BCD..\n"));
+}
+
+TEST_F(Demos, PrefillDecodeTakesRecordedLengthsAndRefusesOthersThanLengths) {
+  const Outcome shown = capstone({"demo", "prefill-decode"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "modelled: 12 requests as long as the first answers of a real chat"));
+  EXPECT_TRUE(says(shown.out, "static      403 steps"));
+  for (const auto& [lengths, why] : std::vector<std::pair<const char*, const char*>>{
+           {"1,two", "'two' is not a number of tokens"},
+           {"0", "'0' is not a number of tokens from 1"},
+           {"1,,2", "'' is not"},
+           {"1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "27 requests, at most 26"}}) {
+    const Outcome refused = capstone({"demo", "prefill-decode", "--lengths", lengths});
+    EXPECT_EQ(refused.code, 2) << refused;
+    EXPECT_TRUE(says(refused.err, std::string("--lengths: ") + why));
+  }
+}
+
+TEST_F(Demos, QuadrantPutsRecordedSearchesIntoTheirFields) {
+  const Outcome shown = capstone({"demo", "quadrant", "--problem", "topk_rows"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "not faster: 2"));
+  EXPECT_TRUE(says(shown.out, "faster: 90"));
+  EXPECT_TRUE(says(shown.out, "topk_rows refine: 32"));
+  EXPECT_TRUE(says(shown.out, "2 (TIME-OUT 1, WRONG 1): not timed"));
+  const Outcome counted = capstone({"demo", "quadrant", "--problem", "gemm_bf16"});
+  EXPECT_TRUE(says(counted.out, "in no field: 8 correct, but gate two has not decided"));
+  EXPECT_TRUE(says(capstone({"demo", "quadrant", "--names"}).err, "--names is for a class"));
+}
+
+TEST_F(Demos, QuadrantReadsTheFolderOfAClass) {
+  project("in/ada", "01", "vector_add");
+  ASSERT_EQ(
+      capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"}).code,
+      0);
+  const Outcome shown = capstone({"demo", "quadrant", "--from", "graded"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "As the class was judged"));
+  EXPECT_TRUE(says(shown.out, "in no field: 1 correct"));
+  EXPECT_FALSE(shown.out.find("Ada Lovelace") != std::string::npos) << shown;
+  EXPECT_TRUE(says(capstone({"demo", "quadrant", "--from", "graded", "--names"}).out, "Ada Lovelace"));
+}
+
+TEST_F(Demos, WriteWhatTheyPrintAsAPage) {
+  const Outcome shown = capstone({"demo", "online-softmax", "--html", "pages/softmax.html"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const std::string page = slurp(home_ / "pages/softmax.html");
+  EXPECT_TRUE(says(page, "<title>online-softmax: "));
+  EXPECT_TRUE(says(page, "1.203438"));
+  EXPECT_TRUE(says(page, "if you mend the sum."));
+  spit(home_ / "notes.txt", "mine");
+  EXPECT_EQ(capstone({"demo", "receipt", "--html", "notes.txt"}).code, 2);
+  EXPECT_EQ(slurp(home_ / "notes.txt"), "mine");
+}
+
+// A projector shows 80 columns and 24 lines.
+TEST_F(Demos, OfTheWorkshopsFitOnAProjector) {
+  for (const char* name : {"traffic", "timelines", "prefill-decode", "quadrant", "online-softmax"}) {
+    std::vector<std::string> lines = split(on_terminal({"demo", name}, 80, 24), '\n');
+    for (std::string& line : lines) {
+      constexpr std::string_view kErase = "\r\x1b[2K";  // what stood on the line before is gone
+      if (const std::size_t at = line.rfind(kErase); at != line.npos) line.erase(0, at + kErase.size());
+      line = replace_all(without_own(line), "\r", "");
+    }
+    while (!lines.empty() && lines.back().empty()) lines.pop_back();
+    for (const std::string& line : lines) EXPECT_LE(cli::display_width(line), 80u) << name << ": " << line;
+    EXPECT_LE(lines.size(), 24u) << name << "\n" << join(lines, "\n");
+    EXPECT_TRUE(says(lines.back(), "”")) << name;
+  }
 }
 
 TEST_F(Demos, FeedbackPlaysARecordedRefinement) {
@@ -260,9 +403,11 @@ TEST_F(Demos, OfSearchesSayWhatIsMissingAndOthersRefuseTheirOptions) {
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome list = capstone({"demo"});
   ASSERT_EQ(list.code, 0) << list;
-  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "cold-cache", "off-by-one", "receipt",
-                           "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",
-                           "two-gates", "serving", "formats", "monkeys", "feedback", "evolution", "two-gpus"})
+  for (const char* name :
+       {"mountain",   "cpu-vs-gpu",    "warmup",         "cold-cache",    "off-by-one", "receipt",
+        "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",   "two-gates",
+        "traffic",    "timelines",     "prefill-decode", "quadrant",      "serving",    "formats",
+        "monkeys",    "feedback",      "evolution",      "two-gpus",      "opening"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

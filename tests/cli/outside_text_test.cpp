@@ -1,9 +1,5 @@
 // Texts from outside on a terminal: names, labels and messages of students may hold escape sequences, which a
 // terminal obeys. Whatever prints them, none arrives.
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "cli/terminal.h"
@@ -64,45 +60,13 @@ TEST(Printing, ALineEndInANameMakesNoRow) {
 
 class OutsideText : public CliTest {
  protected:
-  // What a command writes to a terminal.
-  std::string on_terminal(std::vector<std::string> words, const fs::path& cwd) const {
-    const ProcessSpec how = spec(std::move(words), {.cwd = cwd});
-    std::vector<std::string> env;
-    for (const auto& [name, value] : how.env) env.push_back(name + "=" + value);
-    std::vector<char*> argv, envp;
-    for (const std::string& word : how.argv) argv.push_back(const_cast<char*>(word.c_str()));
-    for (const std::string& entry : env) envp.push_back(const_cast<char*>(entry.c_str()));
-    argv.push_back(nullptr), envp.push_back(nullptr);
-    int master = -1;
-    winsize size{50, 200, 0, 0};
-    const pid_t child = ::forkpty(&master, nullptr, nullptr, &size);
-    if (child == 0) {
-      if (::chdir(cwd.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
-      ::_exit(127);
-    }
-    std::string text;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(master, buffer, sizeof buffer)) > 0;) text.append(buffer, std::size_t(n));
-    ::close(master);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status)) << text;
-    return text;
-  }
-  // The text without what capstone itself writes: its colours, and the erasing of a line.
-  static std::string without_own(std::string text) {
-    for (const char* own : {"\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m", "\r\x1b[2K"})
-      for (std::size_t at = text.find(own); at != text.npos; at = text.find(own, at))
-        text.erase(at, std::string(own).size());
-    return text;
-  }
   void expect_tame(const std::vector<std::string>& words, const fs::path& cwd,
                    const std::string& part) const {
     const Outcome piped = capstone(words, {.cwd = cwd});
     EXPECT_TRUE(is_tame(piped.both()));
     EXPECT_TRUE(says(piped.both(), part));
     EXPECT_NE(piped.code, 70) << piped;
-    EXPECT_TRUE(is_tame(without_own(on_terminal(words, cwd)))) << words.front();
+    EXPECT_TRUE(is_tame(without_own(on_terminal(words, 200, 50, {.cwd = cwd})))) << words.front();
   }
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/analysis/explain/growth.h"
+#include "harness/analysis/explain/timeline.h"
 #include "harness/base/files.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
@@ -52,8 +53,8 @@ Result<fs::path> build_observed(const ExplainRequest& request, const Resources& 
   return artifact.program;
 }
 
-Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& request,
-                                const Sandbox& sandbox) {
+Result<Json> observe_run(const fs::path& program, const ExplainRequest& request, const Sandbox& sandbox,
+                         bool waits) {
   const Problem& problem = *request.problem;
   auto worker = Worker::start_runner({program.string()}, sandbox, WorkerLimits{}, false);
   if (!worker) return fail(refused(worker.error()));
@@ -93,9 +94,15 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   run["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
   if (problem.prepare) run["prepared"] = prepared.layout.prepared_offset;
   run["observe"] = true;
+  if (waits) run["waits"] = true;
   auto answer = (*worker)->ask(run, setup.patience);
   if (!answer) return fail(refused(answer.error()));
-  CAPSTONE_TRY(Json report, load_report(*answer));
+  return load_report(*answer);
+}
+
+Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& request,
+                                const Sandbox& sandbox) {
+  CAPSTONE_TRY(const Json report, observe_run(program, request, sandbox, false));
   return interpret(report, request);
 }
 

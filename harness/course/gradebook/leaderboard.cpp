@@ -9,6 +9,7 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/shown_names.h"
 
 namespace capstone {
 namespace {
@@ -47,48 +48,56 @@ void rank(std::vector<BoardEntry>& entries) {
 
 }  // namespace
 
+std::map<std::string, std::string> shown_names(const std::vector<GradebookRow>& rows,
+                                               const std::map<std::string, ResultSummary>& summaries,
+                                               bool names) {
+  std::map<std::string, std::string> people, digests;
+  for (const GradebookRow& row : rows) {
+    if (!summaries.contains(row.submission)) continue;
+    digests.try_emplace(row.submission, row.digest);
+    auto [at, fresh] = people.try_emplace(row.submission, row.person.name);
+    if (!fresh) at->second += ", " + row.person.name;
+  }
+  if (names) return people;
+  std::set<std::string> taken;
+  for (auto& [submission, shown] : people) shown = pseudonym(digests.at(submission), taken);
+  return people;
+}
+
 std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric,
                                 const std::map<std::string, ResultSummary>& summaries, bool names) {
-  struct Found {
-    const GradebookRow* row;
-    const ResultSummary* summary;
-    std::string people;
-  };
-  std::map<std::string, Found> found;  // by submission, so that a team appears once
-  for (const GradebookRow& row : rows) {
-    auto summary = summaries.find(row.submission);
-    if (summary == summaries.end()) continue;
-    auto [at, fresh] = found.try_emplace(row.submission, Found{&row, &summary->second, row.person.name});
-    if (!fresh) at->second.people += ", " + row.person.name;
-  }
+  std::map<std::string, const GradebookRow*> found;  // by submission, so that a team appears once
+  for (const GradebookRow& row : rows)
+    if (summaries.contains(row.submission)) found.try_emplace(row.submission, &row);
+  const auto names_shown = shown_names(rows, summaries, names);
   std::map<std::pair<std::string, std::string>, Board> boards;
   struct Best {
     double value;
     std::string text;
   };
   std::map<const Board*, Best> closest, explained;
-  std::set<std::string> taken;
-  for (const auto& [name, f] : found) {
-    const std::string shown = names ? f.people : pseudonym(f.row->digest, taken);
-    const Outcome* human = f.summary->of("human");
+  for (const auto& [name, row] : found) {
+    const std::string& shown = names_shown.at(name);
+    const ResultSummary& summary = summaries.at(name);
+    const Outcome* human = summary.of("human");
     if (!human || !human->correct || !human->speedup || human->speedup->point <= 0) continue;
-    Board& board = boards[{f.row->problem, human->device}];
-    board.problem = f.row->problem;
+    Board& board = boards[{row->problem, human->device}];
+    board.problem = row->problem;
     board.device = human->device;
     BoardEntry entry{name, shown, 0, *human->speedup, {}, {}};
-    if (const Outcome* model = f.summary->of("llm")) {
+    if (const Outcome* model = summary.of("llm")) {
       entry.model_verdict = model->correct ? model->gate_two : model->gate_one;
       if (model->correct && model->device == human->device) entry.model = model->speedup;
     }
-    if (f.summary->prediction && f.summary->prediction->speedup && *f.summary->prediction->speedup > 0) {
-      const double off = std::abs(std::log(*f.summary->prediction->speedup / human->speedup->point));
+    if (summary.prediction && summary.prediction->speedup && *summary.prediction->speedup > 0) {
+      const double off = std::abs(std::log(*summary.prediction->speedup / human->speedup->point));
       if (auto at = closest.find(&board); at == closest.end() || off < at->second.value)
         closest[&board] = {off, fmt::format("{}: {} predicted, {} measured", shown,
-                                            format_speedup(*f.summary->prediction->speedup),
+                                            format_speedup(*summary.prediction->speedup),
                                             format_speedup(human->speedup->point))};
     }
     const bool lost = human->speedup->high < 1 || (entry.model && entry.model->low > human->speedup->high);
-    if (auto mark = head_to_head_mark(*f.row, rubric); lost && mark)
+    if (auto mark = head_to_head_mark(*row, rubric); lost && mark)
       if (auto at = explained.find(&board); at == explained.end() || *mark > at->second.value)
         explained[&board] = {
             *mark,

@@ -3,6 +3,7 @@
 // source of a store.
 #include "hooks/access.h"
 #include "hooks/traffic.h"
+#include "hooks/waits.h"
 #include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
@@ -144,10 +145,12 @@ void bulk_load(const void* to, const void* from, unsigned bytes, const void* bar
   const Spot place = spot_at(*this_block, to);
   std::vector<Load>& pending = loads()[reinterpret_cast<std::uintptr_t>(barrier)];
   pending.push_back({place.home, place.offset, bytes, this_block, this_lane->linear});
+  note_step(WaitStep::kCopy, barrier, bytes);
 }
 
 void copies_complete_on(const void* barrier) {
   if (!this_block) return;
+  note_step(WaitStep::kOver, barrier);
   const auto object = reinterpret_cast<std::uintptr_t>(barrier);
   auto it = loads().find(object);
   if (it == loads().end() || it->second.empty()) return;

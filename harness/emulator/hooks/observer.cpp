@@ -8,6 +8,7 @@
 #include "hooks/access.h"
 #include "hooks/report.h"
 #include "hooks/reserve.h"
+#include "hooks/waits.h"
 #include "runtime/observe.h"
 
 // From the linker: the program's static storage ends here.
@@ -146,7 +147,10 @@ void launch_begins(const Grid& grid) {
   forget_clusters();
 }
 
-void launch_ends() { add_launch(*running_launch.config); }
+void launch_ends() {
+  add_launch(*running_launch.config);
+  end_waits();
+}
 
 void take_turn() { turn().enter(); }
 void give_turn() { turn().give(); }

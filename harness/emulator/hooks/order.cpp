@@ -8,6 +8,7 @@
 
 #include "hooks/block.h"
 #include "hooks/findings.h"
+#include "hooks/waits.h"
 #include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
@@ -132,6 +133,7 @@ namespace capstone_emu::observe {
 using namespace hooks;
 
 void barrier_releases() {
+  note_step(WaitStep::kMeet);
   Block& block = *this_block;
   for (unsigned w = 0; w * kWarpSize < block.count; ++w) count_warp(block, w);
   block.barrier = ++now;
@@ -203,10 +205,14 @@ void warp_meets(unsigned warp, unsigned members, bool whole) {
 }
 
 void releases(const void* object) {
-  if (this_lane) release_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
+  if (!this_lane) return;
+  note_step(WaitStep::kArrive, object);
+  release_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
 }
 void acquires(const void* object) {
-  if (this_lane) acquire_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
+  if (!this_lane) return;
+  note_step(WaitStep::kWait, object);
+  acquire_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
 }
 
 }  // namespace capstone_emu::observe

@@ -8,6 +8,7 @@
 #include "hooks/sites.h"
 #include "hooks/source_lines.h"
 #include "hooks/symbols.h"
+#include "hooks/waits.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -188,6 +189,7 @@ Report make_report(bool counts) {
   if (counts)
     for (const KernelCounts& kernel : g_kernels)
       report.json["kernels"].push_back(json_of(kernel, instructions, places));
+  if (Json waits = take_waits(); !waits.is_null()) report.json["waits"] = std::move(waits);
   g_kernels.clear();
   return report;
 }

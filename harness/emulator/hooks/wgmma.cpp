@@ -5,6 +5,7 @@
 
 #include "hooks/access.h"
 #include "hooks/findings.h"
+#include "hooks/waits.h"
 #include "runtime/observe.h"
 
 namespace capstone_emu {
@@ -64,11 +65,14 @@ void wgmma_reads(const void* pointer) {
 namespace observe {
 
 void multiplies_committed() {
-  if (this_lane) ++this_lane->result_groups;
+  if (!this_lane) return;
+  ++this_lane->result_groups;
+  note_step(WaitStep::kCommit);
 }
 
 void multiplies_awaited(unsigned still_pending) {
   if (!this_lane) return;
+  note_step(WaitStep::kDone, nullptr, still_pending);
   Block& block = *this_block;
   Lane& lane = *this_lane;
   std::erase_if(lane.results,

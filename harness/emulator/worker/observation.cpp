@@ -13,6 +13,7 @@
 
 #include "hooks/memory_map.h"
 #include "hooks/report.h"
+#include "hooks/waits.h"
 #endif
 
 namespace capstone_emu {
@@ -36,6 +37,7 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
   for (const char* begin : known) hooks::remove_allocation(begin);
   known.clear();
   hooks::clear_report();
+  hooks::record_waits(request.value("waits", false));
   auto add = [&](std::size_t at, std::size_t bytes, std::string name, bool written, bool device) {
     if (at > arena_bytes || bytes > arena_bytes - at)
       throw std::runtime_error("an extent lies outside of the arena");
