@@ -11,7 +11,9 @@
 //             For integers there is IMMA. WGMMA has fp8 units, but wants the vector's columns in shared
 //             memory and 64 rows.
 // Prediction  1.6 instructions a weight, 2.7 are free at the memory's speed: 25 us.
-// Came        not timed yet.
+// Came        36.1 us on an H100, 1829 GB/s, 1.03 times the rung before. 973 % of the native baseline. It is
+//             not the instructions alone: loads, decoding and products of a warp take turns, and 27 warps of
+//             a multiprocessor cover that only in part.
 //
 // Shapes      a [l, m, k] e2m1x2, sfa [l, m, k/16] e4m3, x [l, k] e2m1x2, sfx [l, k/16] e4m3, y [l, m] bf16.
 // Launch      <<<(m / 16, l), 32 * min(8, k / 512)>>>.
