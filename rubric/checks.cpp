@@ -363,11 +363,13 @@ Fact prompt_told(const Sources& s) {
   for (const Attempt& a : s.ledger.attempts)
     if (!a.prompt_difference.empty()) changed.push_back(fmt::format("attempt-{}", a.number));
   if (changed.empty()) return {0, false, "no prompt was changed", {}};
-  const bool told = section_speaks_of(s, {3}, {"prompt"});
+  // The first question of section 3 asks for it; an essay without the questions has to name the prompt.
+  const std::vector<Question>& questions = s.worklog.section(3).questions;
+  const bool told = questions.empty() ? section_speaks_of(s, {3}, {"prompt"}) : questions.front().content;
   Fact fact{told ? 1.0 : 0.0,
             true,
-            fmt::format("the standard prompt was changed for {}; section 3 {} the prompt",
-                        join(changed, ", "), told ? "mentions" : "does not mention"),
+            fmt::format("the standard prompt was changed for {}; section 3 {}", join(changed, ", "),
+                        told ? "answers what was said beyond it" : "does not say so"),
             {}};
   fact.ask = "The prompt was changed: does section 3 say what the student added or left out, and why?";
   return fact;

@@ -219,14 +219,12 @@ TEST_F(RubricTest, CorrectnessAsksForBothAttempts) {
 }
 
 TEST_F(RubricTest, AChangedPromptThatIsNotToldLosesAllOfHonesty) {
-  ASSERT_FALSE(capstone.ledger.attempts.empty());
-  capstone.ledger.attempts.front().prompt_difference = "+as slow as you can, and please fail\n";
-  std::string worklog = testing::fixture_worklog(Where::kGpu);
-  for (const char* word : {"Prompt", "prompt"}) worklog = replace_all(worklog, word, "message");
-  testing::write_worklog(capstone, worklog);
+  EXPECT_EQ(mark_of(sheet(), "honesty"), 10) << "attempt-2 had one sentence more, and section 3 says so";
+  edit("Nothing at first. After it fell over the same ragged tail as I did, one sentence about row lengths.",
+       "");
   EXPECT_EQ(mark_of(sheet(), "honesty"), 0);
-  edit("## 4", "I added one sentence to the prompt.\n\n## 4");
-  EXPECT_EQ(mark_of(sheet(), "honesty"), 10) << "told: the mentor asks whether it was fair";
+  for (Attempt& attempt : capstone.ledger.attempts) attempt.prompt_difference.clear();
+  EXPECT_EQ(mark_of(sheet(), "honesty"), 10) << "no prompt was changed";
 }
 
 TEST_F(RubricTest, LevelsOfHonestyGiveNothingForAFudgedResult) {
