@@ -5,6 +5,7 @@
 //             a tile once for eight heads, and uses it twice, as keys and as values.
 // Prediction  6 ms: 1088 multiply-adds for a head and token take a warp 34 instructions, the sum over lanes
 //             and the softmax as many again; 67 million pairs of head and token at the measured size.
+// Came        17.9 ms on an H100, 8.1 TFLOP/s. 19 % of the native baseline.
 //
 // Shapes      q [b, s_q, h, 576]; cache [tokens, 656] bytes; indices [b, s_q, topk]; o [b, s_q, h, 512].
 // Launch      a block of 256 threads for eight heads of a list, a warp for a head.

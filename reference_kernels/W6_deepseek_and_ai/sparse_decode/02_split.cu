@@ -9,6 +9,7 @@
 //             idle, and 64 blocks half of them.
 // Prediction  15x rung 1: 200 TFLOP/s, bound by the loads of operands from shared memory, with the conversion
 //             in front of each tile.
+// Came        963 us on an H100, 152 TFLOP/s, 18.6 times the rung before. 358 % of the native baseline.
 //
 // Shapes      q [b, s_q, h, 576]; cache [tokens, 656] bytes; indices [b, s_q, topk]; o [b, s_q, h, 512].
 // Launch      as many blocks as multiprocessors, 256 threads; then 256 threads for eight heads of a list.
