@@ -145,7 +145,8 @@ TEST_F(Demos, QuadrantPutsRecordedSearchesIntoTheirFields) {
   for (const char* search : {"sample", "refine", "evolve"}) {
     const fs::path record =
         fs::path(CAPSTONE_SOURCE_DIR) / "examples/machine/topk_rows" / (std::string(search) + ".json");
-    for (const Json& node : Json::parse(*read_file(record))["nodes"]) {
+    const Json run = Json::parse(*read_file(record));
+    for (const Json& node : run["nodes"]) {
       if (node["kind"] != "kernel" || node["state"] != "done") continue;
       if (node["verdict"] != "PASS")
         ++wrong;
