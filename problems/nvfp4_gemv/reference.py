@@ -15,7 +15,7 @@ def dequantised(codes, scales):
     table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=wide, device=codes.device)
     table = torch.cat([table, -table])
     codes = torch.stack((codes & 15, codes >> 4), dim=-1).flatten(-2)
-    numbers = table[codes.to(torch.int32)].unflatten(-1, (-1, BLOCK))
+    numbers = table[codes.long()].unflatten(-1, (-1, BLOCK))
     return (numbers * scales.to(wide)[..., None]).flatten(-2)
 
 

@@ -1,10 +1,11 @@
 // Rung 1: a thread a row, and a table of sixteen numbers.
 //
-// The definition. A thread walks along its row byte by byte; each code picks its number from a table in
-// constant memory. Why it is slow: the rows of neighbouring lanes are 8 KB apart, so a load of a warp touches
-// 32 sectors for 32 bytes, and a constant cache answers one address at a time: 32 lanes with up to sixteen
-// different codes wait for up to sixteen answers. Besides, 7168 threads are 54 for each multiprocessor.
-//
+// Changed     the first of the ladder: a thread walks along its row byte by byte, and each code picks its
+//             number from a table in constant memory.
+// Why         it is the definition. It is slow for three reasons: the rows of neighbouring lanes are 8 KB
+//             apart, so a load of a warp touches 32 sectors for 32 bytes; a constant cache answers one
+//             address at a time, and 32 lanes ask for up to sixteen; 7168 threads are 54 for each
+//             multiprocessor.
 // Prediction  2 look-ups for each of 117 million weights, about ten answers each, on 132 multiprocessors:
 //             more than 10 ms.
 // Came        1.29 ms on an H100, 51 GB/s. 27 % of the native baseline.
