@@ -138,7 +138,7 @@ std::string syllabus_line(const Course& course, const std::string& here, const T
     text += (text.empty() ? "" : " ") +
             (now ? terminal.paint(Tone::kGood, fmt::format("[{}]", session.id)) : session.id);
   }
-  return fmt::format("{}   we are HERE: {}", text, title);
+  return fmt::format("{} we are HERE: {}", text, title);
 }
 
 std::string sheet_text(const Course& course, const SessionSheet& sheet, const Terminal& terminal) {

@@ -124,8 +124,7 @@ void draw_fields(const Context& context, const std::vector<GateDot>& dots, std::
   t.out(rule("┴"));
   t.out(fmt::format("{:<{}}│ {}", "wrong", kRowName,
                     wrong.empty() ? std::string("none")
-                                  : fmt::format("{} ({}): not timed, so in which field is not known",
-                                                wrong.size(), labels_text(wrong))));
+                                  : fmt::format("{} ({}): not timed", wrong.size(), labels_text(wrong))));
   if (!wrong.empty()) {
     const std::string row = dot_row(wrong.size(), kField);
     t.out(fmt::format("{:<{}}│ {}  {}", "", kRowName, row,
