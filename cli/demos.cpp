@@ -187,9 +187,8 @@ Result<void> mountain(const Context& context) {
 
 // What percent of the FP32 peak a ladder has reached, from the naive kernel to its best, as recorded.
 void tell_climb(const Context& context, const Ladder& ladder) {
-  const LadderStep* best = nullptr;
-  for (const LadderStep& step : ladder.steps)
-    if (step.timed() && (!best || step.ms.point < best->ms.point)) best = &step;
+  const LadderStep* best = ladder.fastest();
+  if (!best) return;
   tell(context,
        fmt::format("{}: this loop starts at {:.1f} % of the peak and ends at {:.0f} %, in {} steps. The "
                    "rest was paid for and not used.",
@@ -202,17 +201,16 @@ Result<void> opening(const Context& context) {
   const auto at = [&](const char* minute, const char* what) {
     tell(context, fmt::format("\n{}", t.paint(Tone::kBold, fmt::format("{}  {}", minute, what))));
   };
+  CAPSTONE_TRY(const Course course, load_course(context.resources.reference_kernels()));
   at("0:00", "The sentence");
-  tell(context, "First we make the multiply fast. Then we make the model fast.");
+  tell(context, course.sessions.front().half + " " + course.sessions.back().half);
   at("1:00", "The number");
   tell(context,
-       "1000 × 1000 times 1000 × 1000 is 1000³: a billion multiply-adds. A model does several of these for "
-       "each "
-       "word, and all of its cost is in this loop.");
+       "1000 × 1000 times 1000 × 1000 is 1000³: a billion multiply-adds. A model does several of these "
+       "for each word, and all of its cost is in this loop.");
   const auto there = recorded(context.resources, "sgemm", kMountainSizes);
   if (there) tell_climb(context, *there);
   at("2:00", "The road");
-  CAPSTONE_TRY(const Course course, load_course(context.resources.reference_kernels()));
   t.out(syllabus_text(course, "L1", t));
   at("4:00", "The question");
   tell(context, "What percent of peak are you at?");

@@ -21,23 +21,12 @@ struct Product {
 constexpr Product kProducts[] = {
     {"prefill", "gemm_bf16"}, {"decode", "gemv"}, {"prefill", "layer_prefill"}, {"decode", "layer_decode"}};
 
-const LadderStep* fastest_step(const Ladder& ladder) {
-  const LadderStep* best = nullptr;
-  for (const LadderStep& step : ladder.steps)
-    if (step.timed() && step.gate_one == "PASS" && (!best || step.ms.point < best->ms.point)) best = &step;
-  return best;
-}
-
 // Of the last device, by name, that has a time.
-std::optional<Ladder> recorded_product(const Resources& resources, const Problem& problem) {
-  std::optional<Ladder> found;
-  for (const std::string& device : recorded_devices(resources)) {
-    const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
-    if (!results) continue;
-    for (const Ladder& ladder : results->ladders)
-      if (ladder.problem == problem.id && ladder.sizes == sizes_json(problem.measure) && fastest_step(ladder))
-        found = ladder;
-  }
+const Ladder* recorded_product(const std::vector<Ladder>& recorded, const Problem& problem) {
+  const Ladder* found = nullptr;
+  for (const Ladder& ladder : recorded)
+    if (ladder.problem == problem.id && ladder.sizes == sizes_json(problem.measure) && ladder.fastest())
+      found = &ladder;
   return found;
 }
 
@@ -48,16 +37,17 @@ std::string share_text(double percent) {
 Result<void> show_products(const Context& context) {
   Table table({"phase", "problem", "FLOP/B", "bound by", "floor", "time", "FLOP/s", "B/s", "GPU"},
               {false, false, true, false, true, true, true, true});
+  CAPSTONE_TRY(const auto recorded, recorded_everywhere(context.resources));
   std::map<std::string, double> ridges;  // [FLOP/B] by GPU
   for (const Product& product : kProducts) {
     CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), product.problem));
-    const auto ladder = recorded_product(context.resources, problem);
+    const Ladder* ladder = recorded_product(recorded, problem);
     const auto peaks = ladder ? find_device(ladder->device) : std::nullopt;
     if (!peaks) {
       table.row({product.phase, product.problem, "no recorded time"});
       continue;
     }
-    const LadderStep& best = *fastest_step(*ladder);
+    const LadderStep& best = *ladder->fastest();
     const Roofline roof = roofline({ladder->flops, ladder->bytes}, best.ms.point, *peaks, problem.precision);
     const double peak = peak_of(*peaks, problem.precision).flops;
     const std::string gpu = split(replace_all(peaks->name, "NVIDIA ", ""), ' ').front();

@@ -49,8 +49,7 @@ void draw_timeline(const Context& context, const char* rung, const Timeline& lin
 Result<void> timelines_demo(const Context& context, const DemoInputs&) {
   tell(context,
        "one tile of C, 128 × 128, in eight steps along k. Who waits for whom is recorded by the emulator; "
-       "that a "
-       "copy takes as long as the products of its tile, one unit, is assumed.");
+       "that a copy takes as long as the products of its tile, one unit, is assumed.");
   for (const char* rung : {kTakingTurns, kAtOnce}) {
     CAPSTONE_TRY(const Timeline line, timeline_of(context, rung));
     draw_timeline(context, rung, line);

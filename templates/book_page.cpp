@@ -19,12 +19,6 @@ namespace {
 
 using Dictionary = ctemplate::TemplateDictionary;
 
-std::string plain_sizes(const Json& sizes) {
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : sizes.items()) parts.push_back(name + "=" + value.dump());
-  return join(parts, ", ");
-}
-
 // The numbers of the lines that `after` has and `before` has not, by the shortest difference.
 std::set<int> new_lines(const std::string& difference) {
   std::set<int> lines;
@@ -99,7 +93,7 @@ void add_times(Dictionary& page, const BookRung& rung, Precision precision) {
     auto* row = page.AddSectionDictionary("TIMES");
     row->SetValue("DEVICE", to_utf8(ladder.device));
     row->SetValue("DATE", to_utf8(ladder.time.substr(0, 10)));
-    row->SetValue("SIZES", to_utf8(plain_sizes(ladder.sizes)));
+    row->SetValue("SIZES", to_utf8(sizes_text(ladder.sizes)));
     if (there.stale) row->ShowSection("STALE");
     row->SetValue("TIME", step.timed() ? format_time_ms(step.ms.point) : "no time");
     row->SetValue("FIGURE", !step.timed()            ? ""

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 #include "templates/page.h"
 
 namespace capstone {
@@ -58,11 +59,9 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
   double slowest = 0, fastest = 1e300;
   for (const LadderStep& s : ladder.steps)
     if (s.timed()) slowest = std::max(slowest, s.ms.point), fastest = std::min(fastest, s.ms.point);
-  std::vector<std::string> sizes;
-  for (const auto& [name, value] : ladder.sizes.items()) sizes.push_back(name + "=" + value.dump());
   section.SetValue("TITLE", to_utf8(ladder.title));
   section.SetValue("PROBLEM", to_utf8(ladder.problem));
-  section.SetValue("SIZES", to_utf8(join(sizes, ", ")));
+  section.SetValue("SIZES", to_utf8(sizes_text(ladder.sizes)));
   section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device,
                                                          ladder.driver, ladder.time)
                                            : "checked on the CPU; not timed, because that needs a GPU"));

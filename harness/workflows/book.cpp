@@ -33,23 +33,11 @@ Result<fs::path> book_folder(const Workspace& workspace, const std::string& name
   return folder;
 }
 
-// Every recorded ladder, of all devices.
-std::vector<Ladder> all_recorded(const Workspace& workspace) {
-  std::vector<Ladder> all;
-  for (const std::string& device : recorded_devices(workspace.resources)) {
-    auto results = read_results(workspace.resources.reference_kernels() / "results" / (device + ".json"));
-    if (!results) continue;
-    all.insert(all.end(), results->ladders.begin(), results->ladders.end());
-  }
-  return all;
-}
-
-Result<BookLadder> book_ladder(const std::string& id, const std::vector<Ladder>& recorded,
+Result<BookLadder> book_ladder(const Problem& problem, const std::vector<Ladder>& recorded,
                                const Workspace& workspace) {
-  CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), id));
-  CAPSTONE_TRY(const auto rungs, rungs_of(workspace.resources, id));
+  CAPSTONE_TRY(const auto rungs, rungs_of(workspace.resources, problem.id));
   BookLadder ladder;
-  ladder.problem = id;
+  ladder.problem = problem.id;
   ladder.title = problem.title;
   ladder.sessions = join(problem.sessions, " ");
   ladder.precision = problem.precision;
@@ -59,7 +47,7 @@ Result<BookLadder> book_ladder(const std::string& id, const std::vector<Ladder>&
     BookRung one{rung, text, below, {}, {}};
     const std::string digest = code_digest(text);
     for (const Ladder& there : recorded) {
-      if (there.problem != id) continue;
+      if (there.problem != problem.id) continue;
       ladder.recorded = true;
       for (std::size_t i = 0; i < there.steps.size(); ++i)
         if (there.steps[i].rung.name == rung.name)
@@ -71,12 +59,12 @@ Result<BookLadder> book_ladder(const std::string& id, const std::vector<Ladder>&
   return ladder;
 }
 
-void count(BookLadder& ladder, Book& book, const Workspace& workspace, const ProgressSink& progress) {
-  const auto problem = find_problem(workspace.resources.problems(), ladder.problem);
+void count(BookLadder& ladder, const Problem& problem, Book& book, const Workspace& workspace,
+           const ProgressSink& progress) {
   for (BookRung& rung : ladder.rungs) {
     const std::string name = ladder.problem + "/" + rung.rung.name;
     report_step(progress, "counting " + name);
-    auto counts = explain({&*problem, rung.rung.source, problem->emulate, {}, true}, workspace.resources,
+    auto counts = explain({&problem, rung.rung.source, problem.emulate, {}, true}, workspace.resources,
                           [](const std::string&) {});
     if (counts)
       rung.counts = std::move(*counts);
@@ -90,14 +78,15 @@ void count(BookLadder& ladder, Book& book, const Workspace& workspace, const Pro
 Result<Book> write_book(const BookRequest& request, const Workspace& workspace,
                         const ProgressSink& progress) {
   CAPSTONE_TRY(const fs::path folder, book_folder(workspace, request.folder));
-  const std::vector<Ladder> recorded = all_recorded(workspace);
+  CAPSTONE_TRY(const std::vector<Ladder> recorded, recorded_everywhere(workspace.resources));
   const fs::path templates = workspace.resources.templates();
   Book book;
   std::vector<BookLadder> ladders;
   for (const std::string& id :
        request.problems.empty() ? ladders_of(workspace.resources, "") : request.problems) {
-    CAPSTONE_TRY(BookLadder ladder, book_ladder(id, recorded, workspace));
-    if (request.counts) count(ladder, book, workspace, progress);
+    CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), id));
+    CAPSTONE_TRY(BookLadder ladder, book_ladder(problem, recorded, workspace));
+    if (request.counts) count(ladder, problem, book, workspace, progress);
     ladders.push_back(std::move(ladder));
   }
   std::error_code code;

@@ -237,6 +237,13 @@ bool Ladder::compute_bound() const {
   return bytes > 0 && flops / bytes > 50;  // without a timing: the limit on most GPUs
 }
 
+const LadderStep* Ladder::fastest() const {
+  const LadderStep* best = nullptr;
+  for (const LadderStep& step : steps)
+    if (step.timed() && step.gate_one == "PASS" && (!best || step.ms.point < best->ms.point)) best = &step;
+  return best;
+}
+
 std::optional<double> Ladder::gain(std::size_t step) const {
   if (!steps[step].timed()) return std::nullopt;
   for (std::size_t below = step; below-- > 0;)

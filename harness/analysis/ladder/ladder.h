@@ -103,6 +103,8 @@ struct Ladder {
 
   /// Whether both the lowest step and the library have a time.
   bool spans() const { return library_ms > 0 && !steps.empty() && steps.front().timed(); }
+  /// The step that passed gate one in the shortest time; null if none has a time.
+  const LadderStep* fastest() const;
   /// Speedup over the previous step; empty for the first timed step.
   std::optional<double> gain(std::size_t step) const;
   /// Whether percent_of_peak refers to arithmetic. Then the figure that goes with it is FLOP/s, else bytes
@@ -150,5 +152,7 @@ Result<LadderResults> read_results(const std::filesystem::path& file);
 Result<void> record_ladder(const std::filesystem::path& file, const Ladder& ladder);
 /// The devices that have results, by the names of their files.
 std::vector<std::string> recorded_devices(const Resources& resources);
+/// Every recorded ladder of every device, in the order of recorded_devices(). @error as read_results().
+Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources);
 
 }  // namespace capstone

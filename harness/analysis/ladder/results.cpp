@@ -162,4 +162,14 @@ std::vector<std::string> recorded_devices(const Resources& resources) {
   return names;
 }
 
+Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources) {
+  std::vector<Ladder> all;
+  for (const std::string& device : recorded_devices(resources)) {
+    CAPSTONE_TRY(LadderResults results,
+                 read_results(resources.reference_kernels() / "results" / (device + ".json")));
+    std::move(results.ladders.begin(), results.ladders.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 }  // namespace capstone

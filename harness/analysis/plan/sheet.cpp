@@ -144,16 +144,6 @@ Result<std::vector<CourseNumber>> course_numbers(const fs::path& share) {
   return numbers;
 }
 
-Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources) {
-  std::vector<Ladder> all;
-  for (const std::string& device : recorded_devices(resources)) {
-    CAPSTONE_TRY(LadderResults results,
-                 read_results(resources.reference_kernels() / "results" / (device + ".json")));
-    std::move(results.ladders.begin(), results.ladders.end(), std::back_inserter(all));
-  }
-  return all;
-}
-
 Result<SheetSources> sheet_sources(const Resources& resources) {
   SheetSources sources;
   CAPSTONE_TRY(sources.recorded, recorded_everywhere(resources));

@@ -18,9 +18,6 @@ struct CourseNumber {
 /// @error the page cannot be read; a section lacks one of its four lines.
 Result<std::vector<CourseNumber>> course_numbers(const std::filesystem::path& share);
 
-/// Every recorded ladder of every device, below reference_kernels/results.
-Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources);
-
 /// The fastest recorded rung that a session has of a ladder.
 struct LadderInSession {
   std::string problem;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/text.h"
+#include "harness/model/sizes_text.h"
 #include "harness/project/reply/prompt.h"
 
 namespace capstone {
@@ -34,13 +35,6 @@ std::string build_failure(const BuildResult& build) {
   return text;
 }
 
-std::string sizes_of(const Json& sizes) {
-  std::vector<std::string> parts;
-  if (sizes.is_object())
-    for (const auto& [name, value] : sizes.items()) parts.push_back(name + "=" + value.dump());
-  return join(parts, ", ");
-}
-
 std::string index_of(const std::vector<std::int64_t>& index) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
@@ -58,7 +52,7 @@ std::string diagnosis_of(const Diagnosis& d) {
 }
 
 std::string failed_case(const CaseResult& c) {
-  std::string text = fmt::format("- Case `{}` ({}): {}", c.id, sizes_of(c.sizes), c.problem);
+  std::string text = fmt::format("- Case `{}` ({}): {}", c.id, sizes_text(c.sizes), c.problem);
   if (!c.where.empty()) text += fmt::format(", at {}", c.where);
   text += ".\n";
   if (c.diagnosis) text += diagnosis_of(*c.diagnosis);
@@ -80,7 +74,7 @@ std::string gate_one_failure(const Measurement& m) {
 
 std::string times_of(const Measured& measured) {
   std::string text = fmt::format("Sizes: {}. Clock: {}.\n\n| | median | 95 % interval |\n|---|---|---|\n",
-                                 sizes_of(measured.sizes), measured.clock);
+                                 sizes_text(measured.sizes), measured.clock);
   for (const Arm& arm : measured.arms)
     text += fmt::format("| {} | {} | {} to {} |\n", arm.label.empty() ? arm.name : arm.label,
                         format_time_ms(arm.median_ms.point), format_time_ms(arm.median_ms.low),
@@ -108,7 +102,7 @@ std::string traffic_of(const Explanation& e) {
   std::string text = fmt::format(
       "One run at {} was counted on an emulator, access by access. It touched {} of "
       "global memory",
-      sizes_of(e.sizes), format_bytes(e.moved_bytes()));
+      sizes_text(e.sizes), format_bytes(e.moved_bytes()));
   if (e.compulsory_bytes > 0)
     text += fmt::format(", {:.3g} times the {} that the problem has to move",
                         e.moved_bytes() / e.compulsory_bytes, format_bytes(e.compulsory_bytes));
