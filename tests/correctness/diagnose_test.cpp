@@ -14,7 +14,7 @@ namespace capstone {
 namespace {
 
 constexpr std::uint64_t kSeed = 21;
-constexpr Tolerance kTolerance{1e-4, 1e-5};
+constexpr Tolerance kDiagnosed{1e-4, 1e-5};
 
 /// An output [rows, columns] of random values, correct until a test changes it.
 struct Output {
@@ -58,7 +58,7 @@ struct Output {
     poison(bytes, type, kSeed);
     for (std::size_t i = 0; i < got.size(); ++i)
       if (written[i]) store_rounded(type, bytes.data(), static_cast<std::int64_t>(i), got[i]);
-    const Diagnosis diagnosis = diagnose("y", type, shape, bytes, expected, scale, kTolerance, kSeed, inputs);
+    const Diagnosis diagnosis = diagnose("y", type, shape, bytes, expected, scale, kDiagnosed, kSeed, inputs);
     EXPECT_FALSE(diagnosis.hint.empty());
     return diagnosis;
   }
@@ -377,7 +377,7 @@ TEST(Diagnose, NoPatternStillSaysWhatToDo) {
 TEST(Diagnose, AnotherSizeIsSaid) {
   const std::vector<double> expected(4, 1.0);
   const std::vector<std::byte> bytes(12);
-  EXPECT_EQ(diagnose("y", DType::kF32, {4}, bytes, expected, expected, kTolerance, 1).pattern,
+  EXPECT_EQ(diagnose("y", DType::kF32, {4}, bytes, expected, expected, kDiagnosed, 1).pattern,
             "wrong number of elements");
 }
 

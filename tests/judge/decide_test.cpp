@@ -6,15 +6,14 @@
 #include <algorithm>
 
 #include "harness/model/labels.h"
+#include "tests/judge/shipped.h"
 
 namespace capstone {
 namespace {
 
 constexpr int kRestarts = 5, kBlocks = 4;
 
-Problem problem_of(const std::string& id) {
-  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
-}
+using test::problem_of;
 
 // An arm whose every sample takes `ms`, give or take a thousandth.
 TimedArm arm_of(const std::string& name, double ms, bool trusted) {

@@ -11,14 +11,13 @@
 #include "harness/base/files.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/judge.h"
+#include "tests/judge/shipped.h"
 #include "tests/resources.h"
 
 namespace capstone {
 namespace {
 
-Problem problem_of(const std::string& id) {
-  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
-}
+using test::problem_of;
 
 /// A softmax kernel: `row` computes one row with one thread from `x`, `y`, `cols`.
 std::string softmax_kernel(const std::string& row) {

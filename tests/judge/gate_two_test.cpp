@@ -1,7 +1,7 @@
 // How long launches may hide, and when a time is the host's.
-#include "harness/judge/timed_arm.h"
-
 #include <gtest/gtest.h>
+
+#include "harness/judge/timed_arm.h"
 
 namespace capstone {
 namespace {

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
+#include "tests/judge/shipped.h"
 #include "tests/resources.h"
 
 namespace capstone {
 namespace {
 
-Problem problem_of(const std::string& id) {
-  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
-}
+using test::problem_of;
 
 TEST(BoundProblem, EvaluatesEveryShapeOnce) {
   const Problem problem = problem_of("softmax");
@@ -73,8 +72,7 @@ TEST(EmulatedBackend, ASourceThatDoesNotBuildHasAVerdictAndNothingToRun) {
   const Sandbox sandbox = Sandbox::detect(resources);
   const Narration say = [](const StageEvent&) {};
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const auto backend = make_emulated_backend(
-      context, OracleInWaiting(request, resources), "no GPU wanted");
+  const auto backend = make_emulated_backend(context, OracleInWaiting(request, resources), "no GPU wanted");
   const auto built = backend->build();
   ASSERT_TRUE(built) << built.error().what;
   ASSERT_EQ(built->size(), 1u);

@@ -46,7 +46,8 @@ extern "C" void launch(const float* x, const float*, float* y, int64_t rows, int
 )";
 
 /// The kernel above with one part replaced, judged on the CPU.
-Measurement judged(const std::string& part = {}, const std::string& replacement = {}, bool timing = false) {
+Measurement judged_with(const std::string& part = {}, const std::string& replacement = {},
+                        bool timing = false) {
   Measurement nothing;
   auto problem = load_problem(fs::path(CAPSTONE_SOURCES) / "tests/corpus/problems/packed_linear");
   if (!problem) {
@@ -84,7 +85,7 @@ std::string why(const Measurement& m) {
 }
 
 TEST(Prepare, LaunchReceivesWhatPrepareMade) {
-  const Measurement m = judged({}, {}, true);
+  const Measurement m = judged_with({}, {}, true);
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << why(m);
   EXPECT_TRUE(m.measured.has_value()) << "the timed runs are prepared as well";
 }
@@ -92,42 +93,42 @@ TEST(Prepare, LaunchReceivesWhatPrepareMade) {
 TEST(Prepare, InputsAreOutOfItsSight) {
   // The input's address is an open secret: at both check sizes it lies 4 KiB and a bit before the weights.
   // What is there is poison.
-  const Measurement m =
-      judged("t[i % ins * outs + i / ins] = w[i];", "t[i % ins * outs + i / ins] = w[i] + 0.0f * w[-1088];");
+  const Measurement m = judged_with("t[i % ins * outs + i / ins] = w[i];",
+                                    "t[i % ins * outs + i / ins] = w[i] + 0.0f * w[-1088];");
   EXPECT_EQ(m.gate_one, GateOne::kWrong) << why(m);
   ASSERT_NE(m.first_failure(), nullptr);
   EXPECT_EQ(m.first_failure()->id, "check-0");
 }
 
 TEST(Prepare, WritingElsewhereIsNamed) {
-  const Measurement m = judged("t[i % ins * outs + i / ins] = w[i];",
-                               "t[i % ins * outs + i / ins] = w[i]; const_cast<float*>(w)[0] = 7;");
+  const Measurement m = judged_with("t[i % ins * outs + i / ins] = w[i];",
+                                    "t[i % ins * outs + i / ins] = w[i]; const_cast<float*>(w)[0] = 7;");
   EXPECT_EQ(m.gate_one, GateOne::kWrong);
   EXPECT_NE(why(m).find("prepare() changed w"), std::string::npos) << why(m);
 }
 
 TEST(Prepare, OverrunOfItsRegionIsNamed) {
   const Measurement m =
-      judged("size_t(ins) * outs * sizeof(float)", "(size_t(ins) * outs - 1) * sizeof(float)");
+      judged_with("size_t(ins) * outs * sizeof(float)", "(size_t(ins) * outs - 1) * sizeof(float)");
   EXPECT_EQ(m.gate_one, GateOne::kWrong);
   EXPECT_NE(why(m).find("out of bounds: write of 4 bytes, 0 bytes past the end of "), std::string::npos)
       << why(m);
 }
 
 TEST(Prepare, LaunchMayNotKeepAnythingInIt) {
-  const Measurement m = judged("  y[i] = sum;", "  y[i] = sum; const_cast<float*>(t)[0] = sum;");
+  const Measurement m = judged_with("  y[i] = sum;", "  y[i] = sum; const_cast<float*>(t)[0] = sum;");
   EXPECT_EQ(m.gate_one, GateOne::kWrong);
   EXPECT_NE(why(m).find("launch() changed what prepare() made"), std::string::npos) << why(m);
 }
 
 TEST(Prepare, ItsFailureIsItsOwn) {
-  const Measurement m = judged("  transpose<<<unsigned((ins * outs + 255) / 256), 256, 0, stream>>>",
-                               "  transpose<<<1, 2048, 0, stream>>>");
+  const Measurement m = judged_with("  transpose<<<unsigned((ins * outs + 255) / 256), 256, 0, stream>>>",
+                                    "  transpose<<<1, 2048, 0, stream>>>");
   EXPECT_EQ(m.gate_one, GateOne::kCrashed) << why(m);
 }
 
 TEST(Prepare, MissingPrepareDoesNotBuild) {
-  const Measurement m = judged("extern \"C\" void prepare", "void another");
+  const Measurement m = judged_with("extern \"C\" void prepare", "void another");
   EXPECT_EQ(m.gate_one, GateOne::kBuildFailed);
   EXPECT_NE(why(m).find("prepare"), std::string::npos) << why(m);
 }

@@ -20,8 +20,8 @@
 namespace capstone::machine {
 namespace {
 
-constexpr const char* kKey = "sk-secret-of-the-test";
-const Question kQuestion{"0001", {{"user", "Write a kernel."}}};
+constexpr const char* kSecret = "sk-secret-of-the-test";
+const Question kAsked{"0001", {{"user", "Write a kernel."}}};
 // A machine's proxy would not find servers of this process.
 [[maybe_unused]] const int kNoProxy = ::setenv("no_proxy", "*", 1);
 
@@ -153,7 +153,7 @@ Endpoint endpoint_at(const std::string& url) {
   Endpoint endpoint;
   endpoint.url = url;
   endpoint.model = "test-model";
-  endpoint.key = kKey;
+  endpoint.key = kSecret;
   endpoint.timeout_seconds = 60;
   endpoint.first_pause_seconds = 0.01;
   return endpoint;
@@ -165,15 +165,15 @@ std::unique_ptr<Provider> provider_of(const Endpoint& endpoint) {
   return std::move(*provider);
 }
 
-Result<Answer> ask(const Endpoint& endpoint) { return provider_of(endpoint)->ask(kQuestion, {}); }
+Result<Answer> ask(const Endpoint& endpoint) { return provider_of(endpoint)->ask(kAsked, {}); }
 
-std::string text_of(const Result<Answer>& answer) { return answer ? answer->text : render(answer.error()); }
+std::string reply_of(const Result<Answer>& answer) { return answer ? answer->text : render(answer.error()); }
 
 void expect_error(const Result<Answer>& answer, const std::vector<std::string>& parts) {
   ASSERT_FALSE(answer);
   const std::string error = render(answer.error());
   for (const std::string& part : parts) EXPECT_NE(error.find(part), error.npos) << part << "\n" << error;
-  EXPECT_EQ((error + answer.error().trace).find(kKey), std::string::npos) << error;
+  EXPECT_EQ((error + answer.error().trace).find(kSecret), std::string::npos) << error;
 }
 
 TEST(HttpProvider, SendsTheConversationAndReadsTheReply) {
@@ -193,7 +193,7 @@ TEST(HttpProvider, SendsTheConversationAndReadsTheReply) {
   EXPECT_DOUBLE_EQ(got->cost, (1000 * 3 + 200 * 10) / 1e6);
   EXPECT_GT(got->seconds, 0);
   EXPECT_EQ(got->requests, 1);
-  EXPECT_EQ(server.request(0).get_header_value("Authorization"), std::string("Bearer ") + kKey);
+  EXPECT_EQ(server.request(0).get_header_value("Authorization"), std::string("Bearer ") + kSecret);
   EXPECT_EQ(server.request(0).get_header_value("Content-Type"), "application/json");
   EXPECT_EQ(server.body(0),
             parse_json(R"({"model": "test-model", "messages": [{"role": "user", "content": "a"},
@@ -205,7 +205,7 @@ TEST(HttpProvider, SendsOnlyWhatIsSet) {
   Server server([](int, const auto&, auto& response) { answer(response, 200, completion("x")); });
   Endpoint endpoint = endpoint_at(server.url() + "/");
   endpoint.key = "";
-  EXPECT_EQ(text_of(ask(endpoint)), "x");
+  EXPECT_EQ(reply_of(ask(endpoint)), "x");
   EXPECT_FALSE(server.request(0).has_header("Authorization"));
   EXPECT_EQ(server.body(0).size(), 2u) << server.request(0).body;
 }
@@ -266,7 +266,7 @@ TEST(HttpProvider, WaitsUntilTheDateOfA429AndIsStoppedThere) {
   std::stop_source source;
   Result<Answer> got;
   std::thread thread([&, provider = provider_of(endpoint_at(server.url()))] {
-    got = provider->ask(kQuestion, source.get_token());
+    got = provider->ask(kAsked, source.get_token());
   });
   while (server.count() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -303,7 +303,7 @@ TEST(HttpProvider, ARefusalIsFinalAndNeverShowsTheKey) {
   for (const int status : {400, 401, 403, 404, 422}) {
     Server server([&](int, const auto&, auto& response) {
       answer(response, status,
-             error_body(std::string("Incorrect API key provided: ") + kKey + ".\nSee \x1b[31m"));
+             error_body(std::string("Incorrect API key provided: ") + kSecret + ".\nSee \x1b[31m"));
     });
     const auto got = ask(endpoint_at(server.url()));
     expect_error(got, {"answered " + std::to_string(status), "Incorrect API key provided: ***. See"});
@@ -334,7 +334,7 @@ TEST(HttpProvider, AnErrorInsideA200IsAnError) {
   Server passing([](int n, const auto&, auto& response) {
     answer(response, 200, n == 1 ? R"({"error": {"message": "overloaded", "code": 503}})" : completion("x"));
   });
-  EXPECT_EQ(text_of(ask(endpoint_at(passing.url()))), "x");
+  EXPECT_EQ(reply_of(ask(endpoint_at(passing.url()))), "x");
   for (const char* code : {"402", "\"bad\"", "null"}) {
     Server final([&](int, const auto&, auto& response) {
       answer(response, 200, std::string(R"({"error": {"message": "no credit", "code": )") + code + "}}");
@@ -350,7 +350,7 @@ TEST(HttpProvider, WhatIsNoJsonIsAskedForAgain) {
     answer(response, 200, n <= 3 ? bodies[n - 1] : completion("x"));
   });
   const auto got = ask(endpoint_at(server.url()));
-  EXPECT_EQ(text_of(got), "x");
+  EXPECT_EQ(reply_of(got), "x");
   EXPECT_EQ(got->requests, 4);
   Server page([](int, const auto&, auto& response) { answer(response, 200, "<html>log in</html>"); });
   Endpoint endpoint = endpoint_at(page.url());
@@ -379,8 +379,8 @@ TEST(HttpProvider, TheOtherNameOfMaxTokensIsTriedOnceAndRemembered) {
   Endpoint endpoint = endpoint_at(server.url());
   endpoint.max_tokens = 50;
   const auto provider = provider_of(endpoint);
-  const auto first = provider->ask(kQuestion, {}), second = provider->ask(kQuestion, {});
-  ASSERT_TRUE(first && second) << text_of(first) << text_of(second);
+  const auto first = provider->ask(kAsked, {}), second = provider->ask(kAsked, {});
+  ASSERT_TRUE(first && second) << reply_of(first) << reply_of(second);
   EXPECT_EQ(first->requests, 2);
   EXPECT_EQ(second->requests, 1);
   EXPECT_EQ(server.body(2)["max_completion_tokens"], 50);
@@ -393,7 +393,7 @@ TEST(HttpProvider, ANameThatHelpsNothingIsNotRemembered) {
   Endpoint endpoint = endpoint_at(server.url());
   endpoint.max_tokens = 50;
   const auto provider = provider_of(endpoint);
-  for (int i = 0; i < 2; ++i) expect_error(provider->ask(kQuestion, {}), {"max_tokens is too large"});
+  for (int i = 0; i < 2; ++i) expect_error(provider->ask(kAsked, {}), {"max_tokens is too large"});
   EXPECT_EQ(server.count(), 4);
   EXPECT_TRUE(server.body(2).contains("max_tokens"));
 }
@@ -494,7 +494,7 @@ TEST(HttpProvider, SeveralThreadsAskAtOnce) {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < texts.size(); ++i)
       threads.emplace_back([&, i] {
-        texts[i] = text_of(provider->ask({"q", {{"user", std::to_string(i)}}}, {}));
+        texts[i] = reply_of(provider->ask({"q", {{"user", std::to_string(i)}}}, {}));
       });
   }
   for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(texts[i], std::to_string(i));
@@ -509,7 +509,7 @@ TEST(HttpProvider, RequestsAreSpacedOut) {
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i)
-      threads.emplace_back([&] { EXPECT_EQ(text_of(provider->ask(kQuestion, {})), "x"); });
+      threads.emplace_back([&] { EXPECT_EQ(reply_of(provider->ask(kAsked, {})), "x"); });
   }
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
 }
@@ -521,7 +521,7 @@ TEST(HttpProvider, AStopEndsARunningRequest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     source.request_stop();
   });
-  const auto got = provider_of(endpoint_at(port.url()))->ask(kQuestion, source.get_token());
+  const auto got = provider_of(endpoint_at(port.url()))->ask(kAsked, source.get_token());
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ExitCode::kInterrupted) << render(got.error());
 }

@@ -718,7 +718,7 @@ TEST(SwigluOracle, TheGatesComeFirst) {
   EXPECT_EQ(c.expected[3], 200);
 }
 
-std::vector<std::string> shipped() {
+std::vector<std::string> shipped_ids() {
   std::vector<std::string> ids;
   for (const auto& entry : std::filesystem::directory_iterator(CAPSTONE_PROBLEMS))
     if (std::filesystem::exists(entry.path() / "problem.yaml")) ids.push_back(entry.path().filename());
@@ -727,7 +727,7 @@ std::vector<std::string> shipped() {
 }
 
 class Oracle : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::ValuesIn(shipped()),
+INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::ValuesIn(shipped_ids()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {

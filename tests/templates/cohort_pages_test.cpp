@@ -64,7 +64,7 @@ struct CohortPages : ::testing::Test {
   }
 };
 
-bool has(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
+using testing::has;
 
 TEST_F(CohortPages, TheGradebookHasATableCurvesWinsAndMarks) {
   add("a", "Ada", 2.0, 1.0);

@@ -3,6 +3,7 @@
 // invented for these tests and never shown to students.
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "harness/base/resources.h"
 #include "harness/project/ledger/ledger.h"
@@ -22,6 +23,11 @@ class Scratch {
  private:
   std::filesystem::path path_;
 };
+
+/// Whether a page has this text.
+inline bool has(const std::string& page, std::string_view text) {
+  return page.find(text) != std::string::npos;
+}
 
 /// The source tree as an installation: share/ is the repository's root.
 Resources test_resources();

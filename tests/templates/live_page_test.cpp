@@ -10,7 +10,7 @@
 namespace capstone {
 namespace {
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using testing::has;
 
 class LivePage : public ::testing::Test {
  protected:

@@ -44,7 +44,7 @@ int count(const std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
   return n;
 }
-bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
+using testing::has;
 
 /// Expects nothing that a browser would run or fetch: no script, no event handler, no element or style that
 /// loads a file.
