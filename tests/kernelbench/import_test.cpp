@@ -33,8 +33,8 @@ class Model(nn.Module):
     def forward(self, x, factor):
         return self.drop(F.leaky_relu(self.norm(self.fc(x)), self.slope)) * factor
 
-batch_size = 1024 * 128
-in_features = out_features = 4096
+batch_size = 1024 * 1024
+in_features = out_features = 512
 slope = 0.1
 
 def get_inputs():
@@ -106,13 +106,13 @@ TEST_F(KernelBenchImport, FindsSignatureSizesAndWhatFitsTheCard) {
   EXPECT_EQ(p.find("factor")->python, "forward");
   EXPECT_EQ(p.find("norm_running_var")->python, "norm.running_var");
   EXPECT_EQ(p.symbols, (std::vector<std::string>{"batch_size", "in_features", "out_features"}));
-  EXPECT_EQ(shape_at(*p.find("fc_weight"), p.measure).value(), (std::vector<std::int64_t>{4096, 4096}));
+  EXPECT_EQ(shape_at(*p.find("fc_weight"), p.measure).value(), (std::vector<std::int64_t>{512, 512}));
   EXPECT_DOUBLE_EQ(p.tolerance.rtol, 1e-4);
-  EXPECT_NEAR(cost_at(p, p.measure)->flops, 2.0 * double(size_of(p.measure, "batch_size")) * 4096 * 4096,
+  EXPECT_NEAR(cost_at(p, p.measure)->flops, 2.0 * double(size_of(p.measure, "batch_size")) * 512 * 512,
               1e6);
   EXPECT_FALSE(p.vary.empty());
-  EXPECT_LT(size_of(p.measure, "batch_size"), 1024 * 128);
-  EXPECT_TRUE(notes_say(*imported, "shrunk: batch_size 131072 → "));
+  EXPECT_LT(size_of(p.measure, "batch_size"), 1024 * 1024);
+  EXPECT_TRUE(notes_say(*imported, "shrunk: batch_size 1048576 → "));
   EXPECT_TRUE(notes_say(*imported, "Dropout (drop) is off here"));
   EXPECT_TRUE(notes_say(*imported, "BatchNorm uses its running statistics here"));
 
