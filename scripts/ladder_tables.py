@@ -252,8 +252,10 @@ def mountain(results):
 
 
 def peak_share(results, problem):
-    return "; ".join(f"{best['percent_of_peak']:.1f} % ({device}, {best['rung']})"
-                     for device, ladder in results.of(problem) if (best := best_of(ladder))) or None
+    return "; ".join(f"{first['percent_of_peak']:.1f} → {best['percent_of_peak']:.1f} % of {best['peak']} "
+                     f"on {device}: {first['rung']} and {best['rung']} of {problem}"
+                     for device, ladder in results.of(problem)
+                     if (best := best_of(ladder)) and "ms" in (first := ladder["steps"][0])) or None
 
 
 MEASURED = {
