@@ -52,7 +52,7 @@ void show_table(const Context& context, const TwoGpusRun& run, Exchange exchange
     const ExchangeSplit parts = split_of(run, one, exchange);
     const auto us = [](double value) { return fmt::format("{:.1f}", value); };
     table.row({std::to_string(one.tokens), one.routing, exchange == Exchange::kDispatch ? one.format : "bf16",
-               fmt::format("{:.3g}", parts.bytes / 1e6),
+               fmt::format("{:.2g}", parts.bytes / 1e6),
                fmt::format("{:.3g} [{:.3g}, {:.3g}]", parts.time.point, parts.time.low, parts.time.high),
                us(parts.wire), us(parts.wait()), us(parts.launch), us(parts.other), us(parts.rest)});
   }
