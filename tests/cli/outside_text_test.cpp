@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "harness/base/text.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -67,7 +68,7 @@ TEST(Printing, ATableFoldsWhereItCan) {
     t.keep_in(kept);
     t.out(table.text(t));
   });
-  for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 80u) << line;
+  for (const std::string& line : split(text, '\n')) EXPECT_LE(cli::display_width(line), 80u) << line;
   EXPECT_TRUE(says(text, std::string(40, 'k') + "  fp32\n"));
   EXPECT_EQ(kept, text);
 }
