@@ -86,7 +86,7 @@ void add_ladders(Paragraphs& out, const std::vector<LadderInSession>& ladders, c
 
 }  // namespace
 
-std::string syllabus_text(const Course& course, const std::string& here, const Terminal& terminal) {
+std::string road_text(const Course& course, const std::string& here, const Terminal& terminal) {
   std::string text, half;
   for (const CourseSession& session : course.sessions) {
     if (half != session.half) {
@@ -97,8 +97,11 @@ std::string syllabus_text(const Course& course, const std::string& here, const T
     const std::string line = fmt::format("  {} {}  {}", now ? "──▶" : " │ ", session.id, session.title);
     text += (now ? terminal.paint(Tone::kGood, line + kHere) : line) + "\n";
   }
-  text += "\n      capstone: you against the machine; the worklog is graded, not the speed\n";
-  return text + fmt::format("\n  {}\n  {}", course.question, course.loop);
+  return text + "\n      capstone: you against the machine; the worklog is graded, not the speed";
+}
+
+std::string syllabus_text(const Course& course, const std::string& here, const Terminal& terminal) {
+  return fmt::format("{}\n\n  {}\n  {}", road_text(course, here, terminal), course.question, course.loop);
 }
 
 std::string weeks_text(const Course& course, const std::string& here, const Terminal& terminal) {

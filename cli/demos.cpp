@@ -78,11 +78,6 @@ std::string against_the_course(const SpokenNumber& spoken, double here, const st
                                           here > end ? "above" : "below"));
 }
 
-// The first device on which a ladder's first rung and the library were timed at these sizes; empty: none.
-std::optional<Ladder> recorded(const Resources& resources, const std::string& id, const Sizes& sizes) {
-  return recorded_ladder(resources, id, sizes, [](const Ladder& ladder) { return ladder.spans(); });
-}
-
 const Sizes kMountainSizes{{"m", 4096}, {"k", 4096}, {"n", 4096}};
 const Sizes kCacheSizes{{"n", 1 << 21}};
 
@@ -145,7 +140,8 @@ Result<void> cpu_vs_gpu(const Context& context) {
                    format_time_ms(seconds * 1e3), flops / seconds / 1e9, large / (flops / seconds)));
   if (!has_gpu(context)) {
     cannot_show(context, "the GPU's half");
-    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes)) {
+    CAPSTONE_TRY(const auto there, recorded_ladder(context.resources, "sgemm", kMountainSizes));
+    if (there) {
       const double core = large / (flops / seconds) * 1e3, naive = there->steps.front().ms.point;
       tell(context, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the "
                                 "library: {}: {:.0f} times",
@@ -172,8 +168,8 @@ Result<void> mountain(const Context& context) {
     tell(context,
          "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 "
          "bytes for each of 69 billion multiply-adds).");
-    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes))
-      tell(context, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
+    CAPSTONE_TRY(const auto there, recorded_ladder(context.resources, "sgemm", kMountainSizes));
+    if (there) tell(context, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder,
@@ -208,13 +204,13 @@ Result<void> opening(const Context& context) {
   tell(context,
        "1000 × 1000 times 1000 × 1000 is 1000³: a billion multiply-adds. A model does several of these "
        "for each word, and all of its cost is in this loop.");
-  const auto there = recorded(context.resources, "sgemm", kMountainSizes);
+  CAPSTONE_TRY(const auto there, recorded_ladder(context.resources, "sgemm", kMountainSizes));
   if (there) tell_climb(context, *there);
   at("2:00", "The road");
-  t.out(syllabus_text(course, "L1", t));
+  t.out(road_text(course, "L1", t));
   at("4:00", "The question");
-  tell(context, "What percent of peak are you at?");
-  tell(context, "guess → code → profile → read the percentage → guess again");
+  tell(context, course.question);
+  tell(context, course.loop);
   at("4:30", "The mountain");
   return mountain(context);
 }
@@ -236,8 +232,8 @@ Result<void> cold_cache(const Context& context) {
     tell(context,
          "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A "
          "benchmark that repeats itself times the first.");
-    if (const auto there = recorded(context.resources, "vector_add", kCacheSizes))
-      tell(context, as_recorded(*there) + ":\n" + cache_text(there->steps.front()));
+    CAPSTONE_TRY(const auto there, recorded_ladder(context.resources, "vector_add", kCacheSizes));
+    if (there) tell(context, as_recorded(*there) + ":\n" + cache_text(there->steps.front()));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(context, "vector_add", {"01_"}, kCacheSizes));
@@ -324,10 +320,11 @@ Result<void> two_gates(const Context& context, const DemoInputs& inputs) {
 Result<void> coalescing(const Context& context) {
   const Sizes sizes{{"m", 128}, {"k", 128}, {"n", 128}};
   Table table({"kernel", "requests of a warp", "sectors moved", "a request", "ideal"});
-  for (const char* rung : {"01_naive", "02_coalesced"}) {
-    CAPSTONE_TRY(const Explanation e, counted(context, "sgemm", rung, sizes));
-    const Traffic& t = e.total.global;
-    table.row({rung, std::to_string(t.requests), std::to_string(t.units),
+  const std::vector<std::string> rungs{"01_naive", "02_coalesced"};
+  CAPSTONE_TRY(const auto counts, counted(context, "sgemm", rungs, sizes));
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const Traffic& t = counts[i].total.global;
+    table.row({rungs[i], std::to_string(t.requests), std::to_string(t.units),
                fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
   }
   tell(context,
@@ -340,10 +337,11 @@ Result<void> coalescing(const Context& context) {
 Result<void> bank_conflict(const Context& context) {
   const Sizes sizes{{"rows", 256}, {"cols", 256}};
   Table table({"kernel", "requests to shared memory", "wavefronts", "a request"});
-  for (const char* rung : {"02_shared", "03_padded"}) {
-    CAPSTONE_TRY(const Explanation e, counted(context, "transpose", rung, sizes));
-    const Traffic& t = e.total.shared;
-    table.row({rung, std::to_string(t.requests), std::to_string(t.units),
+  const std::vector<std::string> rungs{"02_shared", "03_padded"};
+  CAPSTONE_TRY(const auto counts, counted(context, "transpose", rungs, sizes));
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const Traffic& t = counts[i].total.shared;
+    table.row({rungs[i], std::to_string(t.requests), std::to_string(t.units),
                fmt::format("{:.2f}", t.units_per_request())});
   }
   tell(context,
@@ -440,6 +438,10 @@ Result<void> flash_traffic(const Context& context) {
   tell(context, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), "
                             "from the L2 cache: they are {} together.",
                             naive / flash, tile, mega(n / tile * 2 * operand), mega(2 * operand)));
+  tell(
+      context,
+      "Counted here: what device memory moves, in fp32, with a perfect cache. `capstone demo traffic` counts "
+      "what the warps of three kernels ask for, in fp16 and before any cache: its factors are others.");
   return {};
 }
 
@@ -455,25 +457,31 @@ void tell(const Context& context, const std::string& text) {
   context.terminal.out(context.terminal.fold(text));
 }
 
-Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
-                            const Sizes& sizes, bool at_measured) {
+Result<std::vector<Explanation>> counted(const Context& context, const std::string& id,
+                                         const std::vector<std::string>& rungs, const Sizes& sizes,
+                                         bool at_measured) {
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source,
-               workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
-  auto explained = explain({&problem, source, sizes, {}, at_measured}, context.resources,
-                           [&](const std::string& text) { context.terminal.progress(text); });
-  context.terminal.end_progress();
-  return explained;
+  std::vector<Explanation> all;
+  for (const std::string& rung : rungs) {
+    CAPSTONE_TRY(const std::filesystem::path source,
+                 workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+    auto explained =
+        explain({&problem, source, sizes, {}, at_measured}, context.resources, [&](const std::string& text) {
+          context.terminal.progress(
+              fmt::format("{} of {}: {}: {}", all.size() + 1, rungs.size(), rung, text));
+        });
+    context.terminal.end_progress();
+    if (!explained) return fail(explained.error());
+    all.push_back(std::move(*explained));
+  }
+  return all;
 }
 
-std::optional<Ladder> recorded_ladder(const Resources& resources, const std::string& id, const Sizes& sizes,
-                                      bool (*fits)(const Ladder&)) {
-  for (const std::string& device : recorded_devices(resources)) {
-    const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
-    if (!results) continue;
-    for (const Ladder& ladder : results->ladders)
-      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && fits(ladder)) return ladder;
-  }
+Result<std::optional<Ladder>> recorded_ladder(const Resources& resources, const std::string& id,
+                                              const Sizes& sizes) {
+  CAPSTONE_TRY(const auto all, recorded_everywhere(resources));
+  for (const Ladder& ladder : all)
+    if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && ladder.spans()) return ladder;
   return std::nullopt;
 }
 

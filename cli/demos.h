@@ -37,14 +37,17 @@ const std::vector<Demo>& demos();
 /// A paragraph or a table of a demo, folded to the terminal.
 void tell(const Context& context, const std::string& text);
 
-/// A rung's counts at these sizes, by the emulator.
+/// The counts of some rungs at these sizes, by the emulator, in the order of their names. What is counted at
+/// the moment is shown: "2 of 3: 02_fp32_tiles: running at …".
 /// @param at_measured  also what they become at the problem's measured size, by a rule that larger runs teach
 /// @error no such rung; see explain().
-Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
-                            const Sizes& sizes, bool at_measured = false);
-/// A recorded ladder of the problem at these sizes, of the first device on which `fits`; empty: none.
-std::optional<Ladder> recorded_ladder(const Resources& resources, const std::string& id, const Sizes& sizes,
-                                      bool (*fits)(const Ladder&));
+Result<std::vector<Explanation>> counted(const Context& context, const std::string& id,
+                                         const std::vector<std::string>& rungs, const Sizes& sizes,
+                                         bool at_measured = false);
+/// The ladder of the problem at these sizes on the first device that timed its lowest rung and the library;
+/// empty: none. @error see recorded_everywhere().
+Result<std::optional<Ladder>> recorded_ladder(const Resources& resources, const std::string& id,
+                                              const Sizes& sizes);
 /// "as recorded on an NVIDIA H200, 2026-11-22"
 std::string as_recorded(const Ladder& ladder);
 

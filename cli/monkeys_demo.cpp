@@ -80,11 +80,11 @@ void draw(const Context& context, const Coverage& coverage, const std::string& g
 
 void table_of_k(const Context& context, const std::vector<const Node*>& tries, const Coverage& first,
                 const Coverage* both) {
-  std::vector<std::string> titles{"k", "formula", "pass@k, correct"};
-  if (both) titles.insert(titles.end(), {"formula", "pass@k, correct and faster"});
+  std::vector<std::string> titles{"k", "formula", "correct"};
+  if (both) titles.insert(titles.end(), {"formula", "correct and faster"});
   const bool measured = machine::is_measured(tries);
   const bool scored = machine::fittest(tries, measured) != nullptr;
-  if (scored) titles.emplace_back("best of k, on average");
+  if (scored) titles.emplace_back("best of k");
   Table table(titles, std::vector<bool>(titles.size(), true));
   const auto add = [&](std::size_t k) {
     std::vector<std::string> cells{std::to_string(k)};
@@ -99,7 +99,8 @@ void table_of_k(const Context& context, const std::vector<const Node*>& tries, c
   };
   for (std::size_t k = 1; k < tries.size(); k *= 2) add(k);
   add(tries.size());
-  tell(context, "\nat least one of k tries:\n" + table.text(context.terminal));
+  tell(context, "\nat least one of k tries, by the formula and by pass@k; best of k: the mean:\n" +
+                    table.text(context.terminal));
   if (scored)
     tell(context, measured
                       ? "best: the speedup over the baseline, the lower end of its interval; a wrong try "

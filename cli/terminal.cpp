@@ -11,6 +11,12 @@
 
 namespace capstone::cli {
 
+namespace {
+
+constexpr int kProjector = 80;  // columns
+
+}  // namespace
+
 Terminal Terminal::detect(bool no_color) {
   Terminal terminal;
   terminal.tty_err_ = ::isatty(STDERR_FILENO);
@@ -82,10 +88,11 @@ std::string Terminal::fold(std::string_view text, std::size_t hang) const {
 }
 
 bool Terminal::fits(std::string_view text) const {
-  if (!tty_out_) return true;
+  if (!tty_out_ && !kept_) return true;
+  const int room = kept_ ? kProjector : width_;
   const std::vector<std::string> lines = split(text, '\n');
   return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
-    return display_width(line) <= static_cast<std::size_t>(width_);
+    return display_width(line) <= static_cast<std::size_t>(room);
   });
 }
 
@@ -148,13 +155,15 @@ namespace {
 
 constexpr std::size_t kNarrowest = 10;  // of a column that is folded
 
-// Makes the widest left-aligned columns narrower until a line has room on the terminal.
-void shrink(std::vector<std::size_t>& widths, const std::vector<bool>& right, const Terminal& terminal) {
+// Makes the widest left-aligned columns narrower until a line has room on the terminal. None becomes narrower
+// than its longest word.
+void shrink(std::vector<std::size_t>& widths, const std::vector<std::size_t>& words,
+            const std::vector<bool>& right, const Terminal& terminal) {
   for (;;) {
     std::size_t total = 2 * (widths.size() - std::min<std::size_t>(widths.size(), 1)), widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i) {
       total += widths[i];
-      const bool folds = (i >= right.size() || !right[i]) && widths[i] > kNarrowest;
+      const bool folds = (i >= right.size() || !right[i]) && widths[i] > std::max(kNarrowest, words[i]);
       if (folds && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     }
     if (widest == widths.size() || terminal.fits(std::string(total, ' '))) return;
@@ -191,15 +200,19 @@ void Table::row(std::vector<std::string> cells) {
 void Table::line(std::string text) { rows_.push_back({one_line(text)}); }
 
 std::string Table::text(const Terminal& terminal) const {
-  std::vector<std::size_t> widths;
-  for (const std::string& cell : header_) widths.push_back(display_width(cell));
+  std::vector<std::size_t> widths(header_.size()), words(header_.size());
+  const auto make_room = [&](std::size_t i, const std::string& cell) {
+    widths[i] = std::max(widths[i], display_width(cell));
+    for (const std::string& word : split(cell, ' ')) words[i] = std::max(words[i], display_width(word));
+  };
+  for (std::size_t i = 0; i < header_.size(); ++i) make_room(i, header_[i]);
   const auto is_line = [&](const std::vector<std::string>& cells) {
     return cells.size() == 1 && widths.size() > 1;
   };
   for (const auto& cells : rows_)
     for (std::size_t i = 0; i < cells.size() && i < widths.size() && !is_line(cells); ++i)
-      widths[i] = std::max(widths[i], display_width(cells[i]));
-  shrink(widths, right_, terminal);
+      make_room(i, cells[i]);
+  shrink(widths, words, right_, terminal);
   auto line = [&](const std::vector<std::string>& cells) {
     std::vector<std::vector<std::string>> parts;  // of each cell, one a line
     std::size_t height = 1;

@@ -24,7 +24,7 @@ class Terminal {
   /// own.
   void progress(std::string_view text) const;
   void end_progress() const;
-  /// Results are from now on also added to this text, and have no colours. The text outlives the terminal.
+  /// Results are from now on added to this text, too, without colours, folded. It outlives the terminal.
   void keep_in(std::string& text) { kept_ = &text, colour_out_ = false; }
   /// Empties the screen, if this is one.
   void clear() const;
@@ -38,7 +38,7 @@ class Terminal {
   }
   int width() const { return width_; }
   /// Lines that are too long for the terminal broken between words, what follows indented like the line
-  /// itself, or by `hang` columns. A file or a pipe gets them whole.
+  /// itself, or by `hang` columns. A file or a pipe gets them whole, a kept text does not.
   std::string fold(std::string_view text, std::size_t hang = 0) const;
   /// Whether a text's widest line has room on the terminal; a file or a pipe has room for all.
   bool fits(std::string_view text) const;

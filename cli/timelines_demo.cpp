@@ -18,8 +18,9 @@ Result<Timeline> timeline_of(const Context& context, const char* rung) {
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), kHopperProduct));
   CAPSTONE_TRY(const std::filesystem::path source,
                workflows::find_rung(context, kHopperProduct, rung, "capstone explain {0} --problem {1}"));
-  auto line = timeline({&problem, source, kOneTile, {}}, {}, context.resources,
-                       [&](const std::string& text) { context.terminal.progress(text); });
+  auto line = timeline({&problem, source, kOneTile, {}}, {}, context.resources, [&](const std::string& text) {
+    context.terminal.progress(fmt::format("{}: {}", rung, text));
+  });
   context.terminal.end_progress();
   return line;
 }
@@ -55,8 +56,7 @@ Result<void> timelines_demo(const Context& context, const DemoInputs&) {
     draw_timeline(context, rung, line);
   }
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), kHopperProduct));
-  const auto ladder = recorded_ladder(context.resources, kHopperProduct, problem.measure,
-                                      [](const Ladder& one) { return one.spans(); });
+  CAPSTONE_TRY(const auto ladder, recorded_ladder(context.resources, kHopperProduct, problem.measure));
   if (!ladder) return {};
   std::vector<std::string> times;
   for (const LadderStep& step : ladder->steps)

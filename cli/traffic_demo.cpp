@@ -58,7 +58,7 @@ std::string tile_text(const std::vector<double>& tile) {
 }
 
 constexpr const char* kProblem = "attention";
-constexpr const char* kRungs[] = {"01_three_kernels", "02_fp32_tiles", "05_two_consumers"};
+const std::vector<std::string> kRungs{"01_three_kernels", "02_fp32_tiles", "05_two_consumers"};
 
 // "640 kB", "10.7 GB": as the course says bytes.
 std::string bytes_text(double bytes) {
@@ -113,28 +113,27 @@ Result<void> traffic_demo(const Context& context, const DemoInputs&) {
   const Sizes& small = problem.emulate;
   CAPSTONE_TRY(const Cost least, cost_at(problem, small));
   CAPSTONE_TRY(const Cost least_full, cost_at(problem, problem.measure));
-  const auto ladder = recorded_ladder(context.resources, kProblem, problem.measure,
-                                      [](const Ladder& one) { return one.spans(); });
+  CAPSTONE_TRY(const auto ladder, recorded_ladder(context.resources, kProblem, problem.measure));
   tell(context, fmt::format("attention, {}: sectors that the warps touch, counted by the emulator before any "
                             "cache. 1 time: q, k, v and o once. Full size: {}, by a rule that larger runs "
                             "teach and test.\n",
                             to_string(small), to_string(problem.measure)));
   Table table({"rung", "kernel", "moved", "times", "full size", "times", "recorded"},
               {false, false, true, true, true, true, true});
-  std::vector<Explanation> counts;
-  for (const char* rung : kRungs) {
-    CAPSTONE_TRY(Explanation e, counted(context, kProblem, rung, small, true));
+  CAPSTONE_TRY(const auto counts, counted(context, kProblem, kRungs, small, true));
+  for (std::size_t i = 0; i < kRungs.size(); ++i) {
+    const Explanation& e = counts[i];
     const bool several = e.kernels.size() > 1;
     if (several)
       for (const KernelCounts& kernel : e.kernels)
         table.row({"", kernel_name(kernel), bytes_text(kernel.total().moved_bytes()),
                    times_text(kernel.total().moved_bytes(), least.bytes), "", "", ""});
     const bool grown = e.moved_at_measured > 0;
-    table.row({context.terminal.paint(Tone::kBold, rung),
+    table.row({context.terminal.paint(Tone::kBold, kRungs[i]),
                several ? "together" : kernel_name(e.kernels.front()), bytes_text(e.moved_bytes()),
                times_text(e.moved_bytes(), least.bytes), grown ? bytes_text(e.moved_at_measured) : "-",
-               grown ? times_text(e.moved_at_measured, least_full.bytes) : "-", recorded_time(ladder, rung)});
-    counts.push_back(std::move(e));
+               grown ? times_text(e.moved_at_measured, least_full.bytes) : "-",
+               recorded_time(ladder, kRungs[i])});
   }
   tell(context, table.text(context.terminal));
   if (ladder) tell(context, "times: " + as_recorded(*ladder));
@@ -145,6 +144,9 @@ Result<void> traffic_demo(const Context& context, const DemoInputs&) {
            "scores, in fp32, and {} of k and v: what tiles read again comes from the L2 cache.",
            double(counts[0].total.flops) / 1e6, kRungs[0], double(counts[1].total.flops) / 1e6, kRungs[1],
            bytes_text(4 * n * n), bytes_text(2 * 2 * n * d)));
+  tell(context,
+       "`capstone demo flash-traffic` has another factor: it counts what device memory moves, with a perfect "
+       "cache, by arithmetic.");
   return {};
 }
 

@@ -42,19 +42,19 @@ bool is_shown(const ExchangeCase& one, Exchange exchange) {
 }
 
 void show_table(const Context& context, const TwoGpusRun& run, Exchange exchange) {
-  Table table({"way", "tokens", "routing", "as", "MB", "time [95 %], µs", "wire", "wait", "launch",
-               "other GPU", "rest", "wire's share"},
-              {false, true, false, false, true, true, true, true, true, true, true, true});
+  // A line for each way in place of a column: a projector shows 80 columns.
+  Table table({"tokens", "share", "as", "MB", "time [95 %], µs", "wire", "wait", "launch", "other", "rest"},
+              {true, false, false, true, true, true, true, true, true, true});
+  std::string way;
   for (const ExchangeCase& one : run.cases) {
     if (!is_shown(one, exchange)) continue;
+    if (one.method != way) table.line(way = one.method);
     const ExchangeSplit parts = split_of(run, one, exchange);
     const auto us = [](double value) { return fmt::format("{:.1f}", value); };
-    table.row({one.method, std::to_string(one.tokens), one.routing,
-               exchange == Exchange::kDispatch ? one.format : "bf16",
-               fmt::format("{:.2f}", parts.bytes / 1e6),
-               fmt::format("{:.1f} [{:.1f}, {:.1f}]", parts.time.point, parts.time.low, parts.time.high),
-               us(parts.wire), us(parts.wait()), us(parts.launch), us(parts.other), us(parts.rest),
-               fmt::format("{:.0f} %", 100 * parts.wire / parts.time.point)});
+    table.row({std::to_string(one.tokens), one.routing, exchange == Exchange::kDispatch ? one.format : "bf16",
+               fmt::format("{:.2g}", parts.bytes / 1e6),
+               fmt::format("{:.3g} [{:.3g}, {:.3g}]", parts.time.point, parts.time.low, parts.time.high),
+               us(parts.wire), us(parts.wait()), us(parts.launch), us(parts.other), us(parts.rest)});
   }
   tell(context, exchange == Exchange::kDispatch ? "dispatch:\n" : "\ncombine:\n");
   tell(context, table.text(context.terminal));

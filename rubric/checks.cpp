@@ -336,6 +336,14 @@ Fact model_tried(const Sources& s) {
   return {1, true, join(outcomes, "; "), records};
 }
 
+// Attempts whose prompt is not the standard one.
+std::vector<const Attempt*> with_changed_prompt(const Sources& s) {
+  std::vector<const Attempt*> changed;
+  for (const Attempt& a : s.ledger.attempts)
+    if (!a.prompt_difference.empty()) changed.push_back(&a);
+  return changed;
+}
+
 Fact model_identified(const Sources& s) {
   auto records = records_where(s, "attempt", [](const Json&) { return true; });
   if (s.ledger.attempts.empty()) return {0, true, "no attempt was recorded", {}};
@@ -349,9 +357,8 @@ Fact model_identified(const Sources& s) {
   std::string text = models.empty() ? "an attempt has no model, prompt or reply"
                                     : join({models.begin(), models.end()}, ", ");
   std::vector<std::string> changed;
-  for (const Attempt& a : s.ledger.attempts)
-    if (!a.prompt_difference.empty())
-      changed.push_back(fmt::format("attempt-{} ({})", a.number, extent_of(a.prompt_difference)));
+  for (const Attempt* a : with_changed_prompt(s))
+    changed.push_back(fmt::format("attempt-{} ({})", a->number, extent_of(a->prompt_difference)));
   Fact fact{share_of(known, s.ledger.attempts.size()), true, text, records};
   if (!changed.empty()) fact.text += "; the standard prompt was changed for " + join(changed, ", ");
   return fact;
@@ -360,8 +367,7 @@ Fact model_identified(const Sources& s) {
 // A prompt that makes the model lose fudges the result. The machine sees that a prompt differs, not how.
 Fact prompt_told(const Sources& s) {
   std::vector<std::string> changed;
-  for (const Attempt& a : s.ledger.attempts)
-    if (!a.prompt_difference.empty()) changed.push_back(fmt::format("attempt-{}", a.number));
+  for (const Attempt* a : with_changed_prompt(s)) changed.push_back(fmt::format("attempt-{}", a->number));
   if (changed.empty()) return {0, false, "no prompt was changed", {}};
   // The first question of section 3 asks for it; an essay without the questions has to name the prompt.
   const std::vector<Question>& questions = s.worklog.section(3).questions;

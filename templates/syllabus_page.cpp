@@ -31,7 +31,8 @@ void fill_road(TemplateDictionary& page, const Course& course, const std::vector
     const bool has_sheet = std::any_of(sheets.begin(), sheets.end(), [&](const SessionSheet& sheet) {
       return sheet.session.id == session.id;
     });
-    TemplateDictionary* stop = week->AddSectionDictionary(has_sheet ? "LINKED" : "PLAIN");
+    TemplateDictionary* stop = week->AddSectionDictionary("STOP");
+    stop->ShowSection(has_sheet ? "LINKED" : "PLAIN");
     stop->SetValue("ID", to_utf8(session.id));
     stop->SetValue("TITLE", to_utf8(session.title));
   }

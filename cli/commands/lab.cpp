@@ -115,10 +115,8 @@ void print_verdict(const LabVerdict& verdict, const Context& context) {
     t.out(t.fold(fmt::format("  hint: {}", one.limit.count->remedy), 2));
   }
   if (!verdict.passed()) {
-    t.out(
-        fmt::format("next: change kernel.cu, then: capstone lab (counts of each line: capstone explain "
-                    "kernel.cu --problem {})",
-                    verdict.lab.problem()));
+    t.out(fmt::format("counts of each line: capstone explain kernel.cu --problem {}", verdict.lab.problem()));
+    t.out("next: change kernel.cu, then: capstone lab");
     return;
   }
   std::string counts;

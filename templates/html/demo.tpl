@@ -17,7 +17,7 @@
 <h1>{{WHAT}}</h1>
 </header>
 <main>
-<pre>{{TEXT}}</pre>
+<pre>{{TEXT:pre_escape}}</pre>
 <blockquote><p>{{LINE}}</p></blockquote>
 </main>
 <footer><p class="fine">Printed by capstone demo {{NAME}} on {{TIME}}.</p></footer>

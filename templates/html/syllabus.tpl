@@ -65,7 +65,7 @@ body.syllabus { max-width: 76rem; }
 <p class="byline">{{LOOP}}</p>
 <div class="road">{{#HALF}}
 <section><h2>{{SAYS}}</h2><div class="weeks">{{#WEEK}}
-<div><p>week {{NUMBER}}</p><ul>{{#LINKED}}<li><b>{{ID}}</b> <a href="#{{ID}}">{{TITLE}}</a></li>{{/LINKED}}{{#PLAIN}}<li><b>{{ID}}</b> {{TITLE}}</li>{{/PLAIN}}</ul></div>{{/WEEK}}
+<div><p>week {{NUMBER}}</p><ul>{{#STOP}}<li><b>{{ID}}</b> {{#LINKED}}<a href="#{{ID}}">{{TITLE}}</a>{{/LINKED}}{{#PLAIN}}{{TITLE}}{{/PLAIN}}</li>{{/STOP}}</ul></div>{{/WEEK}}
 </div></section>{{/HALF}}
 </div>
 </header>

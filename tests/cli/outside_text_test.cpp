@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "harness/base/text.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -56,6 +57,20 @@ TEST(Printing, ALineEndInANameMakesNoRow) {
   table.row({"eve\nada  graded", "failed"});
   EXPECT_EQ(printed([&](const Terminal& t) { t.out(table.text(t)); }),
             "name             state\neve ada  graded  failed\n");
+}
+
+// A column of long words is not made narrower than they are; one that has spaces is.
+TEST(Printing, ATableFoldsWhereItCan) {
+  Table table({"problem", "kernel", "class"});
+  table.row({"Convolution and ReLU and the largest of four neighbours", std::string(40, 'k'), "fp32"});
+  std::string kept;
+  const std::string text = printed([&](Terminal t) {
+    t.keep_in(kept);
+    t.out(table.text(t));
+  });
+  for (const std::string& line : split(text, '\n')) EXPECT_LE(cli::display_width(line), 80u) << line;
+  EXPECT_TRUE(says(text, std::string(40, 'k') + "  fp32\n"));
+  EXPECT_EQ(kept, text);
 }
 
 class OutsideText : public CliTest {

@@ -110,6 +110,10 @@ TEST_F(Syllabus, PageHasASheetForEverySessionAndNeedsNothingElse) {
   const std::string one = slurp(home_ / "one.html");
   EXPECT_TRUE(says(one, "<title>W4: serving</title>"));
   EXPECT_EQ(one.find("<h2 id=\"W5\">"), std::string::npos);
+
+  ASSERT_EQ(capstone({"map", "W6", "--html", "last.html"}).code, 0);
+  const std::string last = slurp(home_ / "last.html");  // the linked stop keeps its place on the road
+  EXPECT_LT(last.find("<b>W5</b>"), last.find("<b>W6</b>"));
 }
 
 TEST_F(Syllabus, PageIsNotWrittenOverSomethingElse) {
