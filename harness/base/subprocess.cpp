@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +211,12 @@ struct Child::State {
   std::optional<MemoryGroup> group;         // set where the kernel counts memory, too
   std::function<int(bool)> reap_elsewhere;  // set where another process forked it
   std::atomic<bool> killed{false};
+  int handle = -1;  // of the child, readable when it has ended; set where this process forked it
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { Pipe::shut(handle); }
 
   void kill_all() {
     killed = true;
@@ -221,6 +228,16 @@ struct Child::State {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
            info.si_pid != 0;
+  }
+
+  // Returns when the child has ended, and after a moment in any case: somebody may have interrupted.
+  void await_end() const {
+    constexpr int kPatience = 10;  // [ms]
+    pollfd end{handle, POLLIN, 0};
+    if (handle < 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    else
+      ::poll(&end, 1, kPatience);
   }
 
   // Appends the available data to `into`; closes `fd` at end of file.
@@ -341,7 +358,11 @@ Result<Child> Child::start(const ProcessSpec& spec) {
     if (raw->spec.max_memory)
       raw->group = MemoryGroup::create(MemoryGroup::delegated(), raw->spec.max_memory);
     Result<Started> process = capstone::start(raw->spec, raw->group ? raw->group->entrance() : -1);
-    if (process) raw->process = *process, raw->tree.emplace(process->pid);
+    if (process) {
+      raw->process = *process;
+      raw->tree.emplace(process->pid);
+      raw->handle = Pipe::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, process->pid, 0)));
+    }
     const bool runs = process.has_value();
     promise.set_value(std::move(process));
     if (runs) raw->pump();
@@ -402,7 +423,7 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
       while (!s.try_reap()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       break;
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    s.await_end();
   }
   if (s.drain.joinable()) s.drain.join();
   ProcessResult result;

@@ -2,9 +2,12 @@
 // built it, side by side.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "harness/base/files.h"
+#include "harness/runtime/build/build.h"
 #include "harness/runtime/build/run_program.h"
 
 namespace {
@@ -19,13 +22,39 @@ void report(benchmark::State& state, const ProcessResult& process) {
   state.counters["rate"] = benchmark::Counter(amount / seconds);
 }
 
-void emulator(benchmark::State& state, const char* name) {
+Resources bench_resources() {
   Resources resources;
   resources.share = CAPSTONE_BENCH_SHARE;
   resources.libexec = CAPSTONE_BENCH_LIBEXEC;
   resources.cache = CAPSTONE_BENCH_CACHE;
   const char* path = std::getenv("PATH");
   resources.path_variable = path ? path : "";
+  return resources;
+}
+
+/// Builds a program that no cache holds. The first one or two also compile the headers.
+void build_of_hello(benchmark::State& state, BuildVariant variant) {
+  const Resources resources = bench_resources();
+  BuildRequest request;
+  request.source = resources.cache / "hello" / "hello.cu";
+  request.resources = &resources;
+  request.variant = variant;
+  if (!make_folders(request.source.parent_path())) return state.SkipWithError("no room for the source");
+  auto build = [&] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    const std::string text = "#include <cstdio>\n__global__ void k() { printf(\"" + std::to_string(now) +
+                             "\"); }\nint main() { k<<<1, 1>>>(); }\n";
+    if (!write_file_atomic(request.source, text)) return false;
+    const auto artifact = build_emulated(request);
+    return artifact && artifact->result.ok && !artifact->result.cached;
+  };
+  if (!build() || !build()) return state.SkipWithError("it does not build");
+  for (auto _ : state)
+    if (!build()) return state.SkipWithError("it does not build");
+}
+
+void emulator(benchmark::State& state, const char* name) {
+  const Resources resources = bench_resources();
   ProgramRequest request;
   request.source = CAPSTONE_SOURCES "/tests/bench/emulator_cases.cu";
   request.arguments = {name, "3"};
@@ -50,6 +79,13 @@ void other(benchmark::State& state, const char* name) {
 }
 
 int registered = [] {
+  for (const auto& [name, variant] :
+       {std::pair("fast", BuildVariant::kFast), std::pair("memory", BuildVariant::kAsan),
+        std::pair("races", BuildVariant::kInstrumented)})
+    benchmark::RegisterBenchmark(("build_of_hello/" + std::string(name)).c_str(), build_of_hello, variant)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(5);
   for (const char* name : {"launch", "empty_threads", "barriers", "shuffles", "atomics", "sgemm_naive",
                            "sgemm_tiled", "sgemm_register_tile"}) {
     benchmark::RegisterBenchmark(("emulator/" + std::string(name)).c_str(), emulator, name)

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/runtime/build/precompiled.h"
 #include "tests/emulator/bench_of_kernels.h"
 
 namespace capstone::test {
@@ -35,6 +36,44 @@ TEST(Build, ACopyElsewhereComesFromTheCache) {
   const Json answer = bench.run();
   EXPECT_EQ(answer.value("file", ""), "kernel.cu") << answer;
   EXPECT_EQ(answer.value("line", 0), 3) << answer;
+}
+
+TEST(Build, HeadersEndWhereTheSourceBegins) {
+  const std::string begin = "# 0 \"kernel.cu\"\n", rest = "# 1 \"kernel.cu\"\nint a;\n";
+  const std::string headers = "# 0 \"<built-in>\"\n# 1 \"/usr/include/x.h\" 1 3 4\nint x;\n";
+  const auto parts = split_headers(begin + headers + rest, "kernel.cu");
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->begin, begin);
+  EXPECT_EQ(parts->headers, headers);
+  EXPECT_EQ(parts->rest, rest);
+  EXPECT_EQ(included_first(kHead), (std::vector<std::string>{"cuda_runtime.h", "cstdint"}));
+}
+
+// What lies next to a source is in no other source's headers.
+TEST(Build, AFileOfTheSourcesFolderIsNoHeaderOfOthers) {
+  for (const std::string own : {"./math.h", "cuda_fp16.h"})
+    EXPECT_FALSE(split_headers(
+        "# 0 \"k.cu\"\n# 0 \"<built-in>\"\n# 1 \"" + own + "\" 1\nint x;\n# 1 \"k.cu\"\nint a;\n", "k.cu"))
+        << own;
+}
+
+// The headers are compiled when they are wanted for the second time; the third source reads the result.
+TEST(Build, HeadersAreCompiledOnceForManySources) {
+  for (const int value : {71, 72, 73}) {
+    const std::string source = kHead +
+                               "__global__ void k(float* y) {\n  y[threadIdx.x] = " + std::to_string(value) +
+                               ";\n}\n" + kLaunch + " { k<<<1, 32, 0, stream>>>(y); }\n";
+    EXPECT_EQ(evaluate(source, {1}, 32), std::vector<float>(32, static_cast<float>(value)));
+  }
+  std::uintmax_t largest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test_resources().cache / "emulated/objects"))
+    if (entry.path().extension() == ".gch") largest = std::max(largest, entry.file_size());
+  EXPECT_GT(largest, std::uintmax_t{1} << 20);
+  const EmulatedArtifact wrong =
+      build(kHead + "__global__ void k(float* y) {\n  y[0] = undeclared_74;\n}\n" + kLaunch + " {}\n");
+  ASSERT_TRUE(wrong.result.first_error);
+  EXPECT_EQ(wrong.result.first_error->line, 4);
+  EXPECT_NE(wrong.result.first_error->text.find("undeclared_74"), std::string::npos);
 }
 
 /// The options of the judge's compilation that do not depend on the machine, without those about warnings.

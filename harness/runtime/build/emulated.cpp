@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <mutex>
 #include <random>
 #include <regex>
 #include <set>
@@ -21,6 +22,7 @@
 #include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/linker_messages.h"
 #include "harness/runtime/build/neighbours.h"
+#include "harness/runtime/build/precompiled.h"
 
 namespace capstone {
 namespace {
@@ -126,6 +128,7 @@ struct Toolchain {
   std::vector<std::string> flags;  // of the candidate's compilation, its preprocessing included
   std::string version;             // of the compiler
   std::string identity;            // digest over everything that is not the candidate
+  std::string own_identity;        // the same for our own sources, which all variants compile alike
 
   std::vector<std::string> header_flags(bool with_shims) const {
     std::vector<std::string> folders;
@@ -174,19 +177,29 @@ Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant varian
   tools.flags = kCompileFlags;
   tools.flags.insert(tools.flags.end(), parts.flags.begin(), parts.flags.end());
   tools.rewriter = resources.libexec / "capstone-rewrite";
-  DigestBuilder digest;
-  digest.add("compiler", tools.version).add("processor", processor_features());
-  for (const fs::path& part :
-       {tools.library, tools.rewriter, tools.shims / "capstone_emulator/core.h", tools.runtime / "streams.h",
-        tools.runtime / "tensor_map.h", tools.headers / "cuda_runtime_api.h"}) {
-    auto hash = sha256_file(part);
-    if (!hash)
-      return fail("a part of the emulator is missing", part.string(), "reinstall capstone",
-                  ExitCode::kEnvironment);
-    digest.add(part.filename().string(), *hash);
-  }
-  digest.add("flags", join(tools.flags, " ")).add("warnings", join(kWarnings, " "));
-  tools.identity = digest.hex();
+  auto digest_of = [&](std::initializer_list<fs::path> files) -> Result<std::string> {
+    DigestBuilder digest;
+    digest.add("compiler", tools.version).add("processor", processor_features());
+    for (const fs::path& part : files) {
+      auto hash = sha256_file(part);
+      if (!hash)
+        return fail("a part of the emulator is missing", part.string(), "reinstall capstone",
+                    ExitCode::kEnvironment);
+      digest.add(part.filename().string(), *hash);
+    }
+    return digest.hex();
+  };
+  CAPSTONE_TRY(tools.own_identity,
+               digest_of({resources.libexec / parts_of(BuildVariant::kFast).library,
+                          tools.shims / "capstone_emulator/core.h", tools.runtime / "streams.h",
+                          tools.runtime / "tensor_map.h", tools.headers / "cuda_runtime_api.h"}));
+  CAPSTONE_TRY(const std::string programs, digest_of({tools.library, tools.rewriter}));
+  tools.identity = DigestBuilder()
+                       .add("own", tools.own_identity)
+                       .add("programs", programs)
+                       .add("flags", join(tools.flags, " "))
+                       .add("warnings", join(kWarnings, " "))
+                       .hex();
   return tools;
 }
 
@@ -215,12 +228,15 @@ class ScratchFolder {
   fs::path path_;
 };
 
-/// Compiles one of our own sources to an object that later builds reuse.
+/// Compiles one of our own sources to an object that later builds reuse, those of other variants, too.
 Result<fs::path> cached_object(const Toolchain& tools, const Resources& resources, const fs::path& cache,
                                const fs::path& scratch, const std::string& name, const std::string& text,
                                const std::string& standard) {
-  const std::string digest = DigestBuilder().add("tools", tools.identity).add(name, text).hex();
+  const std::string digest = DigestBuilder().add("tools", tools.own_identity).add(name, text).hex();
   const fs::path folder = cache / "objects", object = folder / (name + "-" + digest.substr(0, 32) + ".o");
+  if (use_cached(object)) return object;
+  static std::mutex one_at_a_time;  // the variants of a candidate are built at the same time
+  const std::lock_guard lock(one_at_a_time);
   if (use_cached(object)) return object;
   CAPSTONE_CHECK(make_folders(folder));
   const fs::path source = scratch / (name + ".cpp"), fresh = scratch / (name + ".o");
@@ -487,9 +503,14 @@ class EmulatedBuild {
     for (const std::string& definition : request_.definitions) argv.push_back("-D" + definition);
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
+    // CUDA's headers that launch.h includes come before it: all that comes before it is precompiled.
+    for (const std::string& header : included_first(header_)) {
+      std::error_code ignored;
+      if (fs::exists(tools_.headers / header, ignored)) argv.insert(argv.end(), {"-include", header});
+    }
     if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});
     argv.insert(argv.end(), {file_name(), "-o", preprocessed().string()});
-    result().command = join(argv, " ") + " && capstone-rewrite && " + join(compile_command(), " ");
+    result().command = join(argv, " ") + " && capstone-rewrite && " + join(compile_command(rewritten()), " ");
     const CompilerStep preprocessing = step(argv);
     CAPSTONE_TRY(ProcessResult process, run_step(preprocessing));
     if (process.ok()) return true;
@@ -612,7 +633,7 @@ class EmulatedBuild {
           fmt::format("{}:{}: {}", user_path(request_.source, where.file), where.line, reason);
   }
 
-  std::vector<std::string> compile_command() const {
+  std::vector<std::string> compile_command(const fs::path& text) const {
     std::vector<std::string> argv = {tools_.compiler.string()};
     for (const std::string& flag : language_flags()) argv.push_back(flag);
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
@@ -620,15 +641,69 @@ class EmulatedBuild {
       std::erase(argv, "-w");
       argv.insert(argv.end(), kWarnings.begin(), kWarnings.end());
     }
-    argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string(),
+    argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", text.string(), "-o", object().string(),
                              fmt::format("-fdebug-prefix-map={}=.", fs::absolute(folder()).string()),
                              "-Xassembler", "--MD", "-Xassembler", assembler_read().string()});
     return argv;
   }
 
+  /// The precompiled headers with which the text begins; empty: there are none. Those that are wanted for the
+  /// first time are only marked: making them takes as long as four builds without them.
+  Result<fs::path> precompiled(const std::string& headers) {
+    const std::string digest = DigestBuilder()
+                                   .add("tools", tools_.identity)
+                                   .add("language", join(language_flags(), " "))
+                                   .add("headers", headers)
+                                   .hex();
+    const fs::path folder = cache_ / "objects", made = folder / ("headers-" + digest.substr(0, 32) + ".gch"),
+                   mark = fs::path(made).replace_extension("wanted");
+    std::error_code code;
+    if (!use_cached(made)) {
+      CAPSTONE_CHECK(make_folders(folder));
+      if (!use_cached(mark)) {
+        CAPSTONE_CHECK(write_file_atomic(mark, ""));
+        return fs::path();
+      }
+      const fs::path work = fs::absolute(own_scratch_.path()), text = work / "headers.ii",
+                     fresh = work / "headers.gch";
+      CAPSTONE_CHECK(write_file_atomic(text, headers));
+      std::vector<std::string> argv = {tools_.compiler.string()};
+      for (const std::string& flag : language_flags()) argv.push_back(flag);
+      argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
+      argv.insert(argv.end(), {"-x", "c++-header", "-fpreprocessed", text.string(), "-o", fresh.string()});
+      CompilerStep making = step(std::move(argv));
+      making.cwd = making.work = work;
+      making.read.clear();
+      CAPSTONE_TRY(ProcessResult process, run_step(making));
+      // Where this compiler cannot do it, an empty file says so.
+      if (!process.ok() || !is_own_file(fresh)) CAPSTONE_CHECK(write_file_atomic(fresh, ""));
+      fs::rename(fresh, made, code);
+    }
+    return fs::file_size(made, code) > 0 && !code ? made : fs::path();
+  }
+
+  /// The text with its headers left out, which are precompiled; empty: they are not.
+  Result<fs::path> brief_text() {
+    CAPSTONE_TRY(const std::string text, read_file(rewritten()));
+    const auto parts = split_headers(text, request_.problem ? header_path().string() : file_name());
+    if (!parts) return fs::path();
+    CAPSTONE_TRY(precompiled_, precompiled(parts->headers));
+    if (precompiled_.empty()) return fs::path();
+    const fs::path brief = scratch_.path() / "brief.ii";
+    CAPSTONE_CHECK(write_file_atomic(brief, with_precompiled(*parts, fs::absolute(precompiled_))));
+    return brief;
+  }
+
   Result<void> compile() {
-    const CompilerStep compiling = step(compile_command());
+    CAPSTONE_TRY(const fs::path brief, brief_text());
+    CompilerStep compiling = step(compile_command(brief.empty() ? rewritten() : brief));
+    if (!brief.empty()) compiling.read.push_back(fs::absolute(precompiled_));
     CAPSTONE_TRY(ProcessResult process, run_step(compiling));
+    if (!brief.empty() && !process.ok() && process.end == ProcessResult::End::kExited) {
+      // What is said of a mistake is said of the whole text.
+      compiling = step(compile_command(rewritten()));
+      CAPSTONE_TRY(process, run_step(compiling));
+    }
     result().log += process.err;
     compiled_ = process.ok();
     if (!compiled_) {
@@ -853,6 +928,7 @@ class EmulatedBuild {
   std::string header_, adapter_, digest_;
   bool with_neighbours_ = false;  // digest_ depends on the files next to the source, too
   bool compiled_ = false;
+  fs::path precompiled_;  // headers of the candidate
   EmulatedArtifact artifact_;
   std::vector<std::unique_ptr<BuildRequest>> other_requests_;  // of the program's other sources
   std::vector<std::unique_ptr<EmulatedBuild>> others_;
