@@ -33,6 +33,7 @@ Json to(const LineCounts& c) {
                    {"shared", to(c.shared)},
                    {"loads", c.loads},
                    {"stores", c.stores},
+                   {"store_sectors", c.store_sectors},
                    {"flops", c.flops},
                    {"barriers", c.barriers},
                    {"atomics", c.atomics},
@@ -48,6 +49,7 @@ LineCounts line_from(const Json& json) {
   read_with(json, "shared", c.shared, traffic_from);
   read(json, "loads", c.loads);
   read(json, "stores", c.stores);
+  read(json, "store_sectors", c.store_sectors);
   read(json, "flops", c.flops);
   read(json, "barriers", c.barriers);
   read(json, "atomics", c.atomics);
@@ -118,6 +120,7 @@ void LineCounts::add(const LineCounts& other) {
   shared.add(other.shared);
   loads += other.loads;
   stores += other.stores;
+  store_sectors += other.store_sectors;
   flops += other.flops;
   barriers += other.barriers;
   atomics += other.atomics;

@@ -33,6 +33,7 @@ struct LineCounts {
   std::string text;  ///< the source line, trimmed
   Traffic global, shared;
   std::uint64_t loads = 0, stores = 0;  ///< requests to global memory
+  std::uint64_t store_sectors = 0;      ///< of the sectors in `global.units`
   std::uint64_t flops = 0, barriers = 0, atomics = 0;
   double share = 0;  ///< of the modelled cost of all lines, 0 … 1
   /// [FLOP/B], per byte that the lanes requested in both kinds of memory
@@ -58,8 +59,8 @@ struct Advice {
   std::string kernel, file;
   int line = 0;
   double share = 0;
-  std::string pattern;  ///< "uncoalesced", "bank conflict", "divergence", "redundant loads", "atomics",
-                        ///< "arithmetic", "traffic"
+  std::string pattern;  ///< "uncoalesced", "misaligned", "bank conflict", "divergence", "redundant loads",
+                        ///< "atomics", "arithmetic", "traffic"
   std::string what, remedy;
 };
 

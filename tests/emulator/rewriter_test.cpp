@@ -208,7 +208,7 @@ TEST(Scopes, LambdasAndMemberFunctionsAreFunctions) {
 
 TEST(Texture, IsNotJudgeable) {
   EXPECT_EQ(only_finding("void f() { float v = tex2D<float>(t, 0, 0); }"),
-            "kernel.cu:1: texture and surface function 'tex2D' has no CPU implementation");
+            "kernel.cu:1: texture and surface function 'tex2D' cannot be judged");
 }
 
 TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {

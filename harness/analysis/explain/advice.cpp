@@ -13,12 +13,30 @@ namespace {
 constexpr double kSectorsAClock = 2, kFlopsAClock = 256;
 // A factor at which an excess is worth advice.
 constexpr double kNotable = 1.25, kAgain = 1.5, kRepeated = 4;
+// Sectors of a request above the fewest, where only its first address is at fault; below, other causes are
+// likelier.
+constexpr double kOneMore = 1.01, kNearlyOneMore = 0.8;
 constexpr double kFullLanes = 28;
 constexpr std::size_t kAdvice = 3;
 constexpr double kLeastShare = 0.02;  // share of a line that is worth advice
 
 std::string times(double factor) {
   return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
+}
+
+/// Loads and stores apart, where a line has both and they differ.
+std::string sectors_of(const LineCounts& c) {
+  const double ideal = c.global.ideal_per_request();
+  if (c.loads > 0 && c.stores > 0) {
+    const double load = double(c.global.units - c.store_sectors) / double(c.loads),
+                 store = double(c.store_sectors) / double(c.stores);
+    if (std::max(load, store) >= kNotable * std::min(load, store))
+      return fmt::format(
+          "a load of a warp touches {:.1f} sectors of 32 bytes and a store {:.1f}, where {:.1f} would do",
+          load, store, ideal);
+  }
+  return fmt::format("a request of a warp touches {:.1f} sectors of 32 bytes where {:.1f} would do",
+                     c.global.units_per_request(), ideal);
 }
 
 }  // namespace
@@ -39,20 +57,30 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
   const double global = double(c.global.units) / kSectorsAClock, shared = double(c.shared.units),
                arithmetic = double(c.flops) / kFlopsAClock;
 
+  const bool few_lanes = c.global.lanes_per_request() < kFullLanes;
   if (c.atomics > 0 && c.global.requests > 0 && c.atomics * 2 >= c.global.active_lanes)
-    return say("atomics", fmt::format("{} atomic operations of single lanes on global memory", c.atomics),
-               "add up within a warp first (__shfl_down_sync or a shared array), and let one lane per block "
-               "do the atomic operation");
+    return say(
+        "atomics", fmt::format("{} atomic operations of single lanes on global memory", c.atomics),
+        !few_lanes && c.global.units_per_request() >= kAgain
+            ? "give each block a copy of the counters in shared memory, count there, and add each counter "
+              "to global memory once per block (a privatised histogram)"
+            : "add up within a warp first (__shfl_down_sync or a shared array), and let one lane per block "
+              "do the atomic operation");
   if (global >= shared && global >= arithmetic) {
+    const double more = c.global.units_per_request() - c.global.ideal_per_request();
+    if (!few_lanes && more <= kOneMore && more >= kNearlyOneMore)
+      return say(
+          "misaligned",
+          fmt::format("{}: lanes are neighbours, but the first address is no multiple of 32 bytes",
+                      sectors_of(c)),
+          "let each row begin at a multiple of 32 bytes (pad its length, or shift the index of all threads); "
+          "the L1 cache serves most of what neighbouring warps share, and float4 would be misaligned here");
     if (c.global.excess() >= kNotable)
       return say(
-          "uncoalesced",
-          fmt::format(
-              "a request of a warp touches {:.1f} sectors of 32 bytes where {:.1f} would do: {} the traffic",
-              c.global.units_per_request(), c.global.ideal_per_request(), times(c.global.excess())),
+          "uncoalesced", fmt::format("{}: {} the traffic", sectors_of(c), times(c.global.excess())),
           "let neighbouring threads (threadIdx.x) access neighbouring addresses; where the layout forbids "
           "it, read rows into shared memory first");
-    if (c.global.lanes_per_request() < kFullLanes)
+    if (few_lanes)
       return say("divergence",
                  fmt::format("only {:.1f} of 32 lanes are active in an access", c.global.lanes_per_request()),
                  "make the condition the same for a whole warp, or give work to each thread of a warp");
@@ -92,11 +120,15 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
                       "{} as long",
                       c.shared.units_per_request(), c.shared.ideal_per_request(), times(c.shared.excess())),
           "several lanes access one bank: pad the rows by one element (tile[32][33]), swizzle the column, or "
-          "let neighbouring lanes access neighbouring columns");
+          "let neighbouring lanes access neighbouring columns; in a reduction, add s[threadIdx.x + n] to "
+          "s[threadIdx.x], and halve n");
     if (c.shared.lanes_per_request() < kFullLanes)
-      return say("divergence",
-                 fmt::format("only {:.1f} of 32 lanes are active in an access", c.shared.lanes_per_request()),
-                 "make the condition the same for a whole warp, or give work to each thread of a warp");
+      return say(
+          "divergence",
+          fmt::format("only {:.1f} of 32 lanes are active in an access", c.shared.lanes_per_request()),
+          "make the condition the same for a whole warp, or give work to each thread of a warp; in a "
+          "reduction, let the first threads work (threadIdx.x < n, with n halved) and not every second one "
+          "(threadIdx.x % (2 * n) == 0)");
     return say("traffic",
                fmt::format("{} wavefronts of shared memory, none wasted, for {} FLOP on the same line",
                            c.shared.units, c.flops),

@@ -60,6 +60,7 @@ LineCounts line_of(const Json& json, Sources& sources) {
   c.global = traffic_of(json.at("global"), "sectors", "ideal_sectors");
   c.loads = json["global"].at("loads");
   c.stores = json["global"].at("stores");
+  c.store_sectors = json["global"].at("store_sectors");
   c.shared = traffic_of(json.at("shared"), "wavefronts", "ideal");
   c.flops = json.at("flops");
   c.barriers = json.at("barriers");

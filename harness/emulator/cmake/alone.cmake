@@ -3,7 +3,8 @@
 
 # The part of the runtime that needs CUDA's headers. (capstone compiles it beside each kernel instead.)
 add_library(capstone_emulator_cuda STATIC
-  runtime/cuda_api.cpp runtime/cuda_driver.cpp runtime/cuda_streams.cpp runtime/cuda_virtual_memory.cpp)
+  runtime/cuda_api.cpp runtime/cuda_driver.cpp runtime/cuda_graphs.cpp runtime/cuda_streams.cpp
+  runtime/cuda_textures.cpp runtime/cuda_virtual_memory.cpp)
 target_include_directories(capstone_emulator_cuda PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_options(capstone_emulator_cuda PRIVATE -O1 -w -fno-pie -fno-pic)
 set_target_properties(capstone_emulator_cuda PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS ON

@@ -56,6 +56,7 @@ void count_bulk(SiteId id, std::uintptr_t address, unsigned bytes, bool write) {
        ++sector) {
     if (sector == last_sector) continue;
     ++counts.sectors;
+    counts.store_sectors += write;
     if (sector / (kLine / kSectorBytes) != last_sector / (kLine / kSectorBytes)) {
       ++counts.global_requests;
       ++(write ? counts.stores : counts.loads);

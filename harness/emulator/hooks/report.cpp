@@ -92,6 +92,7 @@ Json json_of(const Counts& c) {
             {"bytes", c.global_bytes},
             {"loads", c.loads},
             {"stores", c.stores},
+            {"store_sectors", c.store_sectors},
             {"active_lanes", c.global_lanes}}},
           {"shared",
            {{"requests", c.shared_requests},

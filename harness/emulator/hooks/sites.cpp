@@ -34,6 +34,7 @@ void Counts::add(const Counts& o) {
   shared_lanes += o.shared_lanes;
   loads += o.loads;
   stores += o.stores;
+  store_sectors += o.store_sectors;
   atomics += o.atomics;
   barriers += o.barriers;
   flops += o.flops;

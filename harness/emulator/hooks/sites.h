@@ -13,6 +13,7 @@ struct Counts {
   std::uint64_t global_requests = 0, sectors = 0, ideal_sectors = 0, global_bytes = 0, global_lanes = 0;
   std::uint64_t shared_requests = 0, wavefronts = 0, ideal_wavefronts = 0, shared_bytes = 0, shared_lanes = 0;
   std::uint64_t loads = 0, stores = 0;  ///< of global_requests
+  std::uint64_t store_sectors = 0;      ///< of sectors
   std::uint64_t atomics = 0;            ///< operations of single threads
   std::uint64_t barriers = 0;           ///< executed by a warp
   std::uint64_t flops = 0;              ///< of warp-wide operations that report it, such as mma.sync

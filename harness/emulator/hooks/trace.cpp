@@ -45,6 +45,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
     ++counts.global_requests;
     ++(site.write ? counts.stores : counts.loads);
     counts.sectors += cost.sectors;
+    if (site.write) counts.store_sectors += cost.sectors;
     counts.ideal_sectors += cost.ideal;
     counts.global_lanes += n;
     counts.global_bytes += n * site.size;

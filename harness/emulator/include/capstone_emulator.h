@@ -48,6 +48,7 @@
 #include "capstone_emulator/atomics.h"
 #include "capstone_emulator/intrinsics.h"
 #include "capstone_emulator/symbols.h"
+#include "capstone_emulator/textures.h"
 #include "capstone_emulator/ptx.h"
 #include "capstone_emulator/ptx_async.h"
 #include "capstone_emulator/ptx_mma.h"

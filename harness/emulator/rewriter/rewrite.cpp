@@ -80,6 +80,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    if (options_.keep_main) keep_kernel_addresses();
     if (options_.keep_main && !options_.observed) keep_lanes_in_step();
     find_hidden_names();
     // The first line names the program's source in its debug information.
@@ -200,7 +201,9 @@ class Rewriter {
   }
 
   // --- finding the constructs ---
+  // A judged kernel does its own work. A program may use what the emulator has: its linker refuses the rest.
   void check_inclusions() {
+    if (options_.keep_main) return;
     static constexpr std::string_view kLibraries[] = {"cublas",   "cudnn",    "cufft", "curand",
                                                       "cusparse", "cusolver", "nccl",  "cub/",
                                                       "thrust/",  "cutlass/", "cute/", "nvrtc"};
@@ -290,13 +293,18 @@ class Rewriter {
     if (spins_ && in_function_[i] && (is(i, "while") || is(i, "for"))) return inspect_loop(i);
     if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
-    static const std::set<std::string_view> kTextures = {
+    // A texture object of launch() would not outlive the process that captures its kernels (harness/runtime).
+    if (!options_.keep_main && (text(i).starts_with("tex") || text(i).starts_with("surf")))
+      inspect_texture(i);
+  }
+
+  void inspect_texture(std::size_t i) {
+    static const std::set<std::string_view> kFunctions = {
         "tex1D",      "tex2D",      "tex3D",      "tex1Dfetch",   "tex2Dgather",  "tex1DLod",
         "tex2DLod",   "tex3DLod",   "tex2DGrad",  "tex1DLayered", "tex2DLayered", "texCubemap",
         "surf1Dread", "surf2Dread", "surf3Dread", "surf1Dwrite",  "surf2Dwrite",  "surf3Dwrite"};
-    if (kTextures.contains(text(i)) && (is(i + 1, "(") || is(i + 1, "<")))
-      not_judgeable(i,
-                    "texture and surface function '" + std::string(text(i)) + "' has no CPU implementation");
+    if (kFunctions.contains(text(i)) && (is(i + 1, "(") || is(i + 1, "<")))
+      not_judgeable(i, "texture and surface function '" + std::string(text(i)) + "' cannot be judged");
   }
 
   /// The '{' of the definition that begins at i, or the end when it is a declaration only.
@@ -462,6 +470,50 @@ class Rewriter {
     } else if ((is(at, "reinterpret_cast") || is(at, "static_cast")) && is(at + 1, "<")) {
       const std::size_t type = at + 2 + (is(at + 2, "const") ? 1 : 0);
       if (is(type, "void") && is(type + 1, "*") && is(type + 2, ">")) drop(at, type + 3);
+    }
+  }
+
+  /// `(void*)`, `(const void*)` or a cast with a keyword at i: where its operand begins; else 0.
+  std::size_t behind_void_cast(std::size_t i) const {
+    const bool keyword = is(i, "reinterpret_cast") && is(i + 1, "<");
+    if (!keyword && !is(i, "(")) return 0;
+    std::size_t at = i + (keyword ? 2 : 1);
+    if (is(at, "const")) ++at;
+    if (!is(at, "void") || !is(at + 1, "*")) return 0;
+    if (keyword) return is(at + 2, ">") && is(at + 3, "(") ? at + 4 : 0;
+    return is(at + 2, ")") ? at + 3 : 0;
+  }
+
+  // (void*)kernel: the address is all that cudaKernelNodeParams keeps, so the types of the parameters are
+  // noted.
+  void keep_kernel_addresses() {
+    std::set<std::string_view> kernels;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, kGlobal)) continue;
+      std::size_t open = i + 1;  // of the parameters; attributes come before the name
+      while (open < count() && !(is(open, "(") && is_identifier(open - 1) && !is(open - 1, kLaunchBounds) &&
+                                 !is(open - 1, "__attribute__") && !is(open - 1, kClusterDims)))
+        open = is(open, "(") ? match_forward(open) + 1 : open + 1;
+      if (open < count()) kernels.insert(text(open - 1));
+    }
+    for (std::size_t i = 0; i < count() && !kernels.empty(); ++i) {
+      std::size_t name = behind_void_cast(i);
+      if (name == 0 || dropped_.contains(i) || !in_function_[i]) continue;
+      const std::size_t operand = name;
+      if (is(name, "&")) ++name;
+      while (is(name + 1, "::") && is_identifier(name + 2)) name += 2;
+      if (!is_identifier(name) || !kernels.contains(text(name))) continue;
+      std::size_t end = name + 1;  // of template arguments
+      for (int depth = is(end, "<") ? 1 : 0; depth > 0 && end + 1 < count();) {
+        ++end;
+        if (is(end, "<")) ++depth;
+        if (is(end, ">") && --depth == 0) ++end;
+      }
+      const bool keyword = is(i, "reinterpret_cast");
+      if (keyword && !is(end, ")")) continue;
+      for (std::size_t k = i; k < operand; ++k) dropped_.insert(k);
+      after_[operand - 1] += "capstone_emu::kernel_address(" + quoted(joined(name, end)) + ", ";
+      if (!keyword) after_[end - 1] += ")";
     }
   }
 

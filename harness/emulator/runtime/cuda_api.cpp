@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "include/capstone_emulator/core.h"
 #include "runtime/habits.h"
@@ -144,6 +145,43 @@ int attribute_value(cudaDeviceAttr attribute) {
   }
 }
 
+struct ErrorWords {
+  cudaError_t error;
+  const char *name, *text;
+};
+#define CAPSTONE_ERROR(name, text) \
+  { name, #name, text }
+constexpr ErrorWords kErrors[] = {
+    CAPSTONE_ERROR(cudaSuccess, "no error"),
+    CAPSTONE_ERROR(cudaErrorInvalidValue, "invalid argument"),
+    CAPSTONE_ERROR(cudaErrorMemoryAllocation, "out of memory"),
+    CAPSTONE_ERROR(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+    CAPSTONE_ERROR(cudaErrorInvalidPitchValue, "invalid pitch argument"),
+    CAPSTONE_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+    CAPSTONE_ERROR(cudaErrorLaunchFailure, "unspecified launch failure"),
+    CAPSTONE_ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+    CAPSTONE_ERROR(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
+    CAPSTONE_ERROR(cudaErrorAssert, "device-side assert triggered"),
+    CAPSTONE_ERROR(cudaErrorMisalignedAddress, "misaligned address"),
+    CAPSTONE_ERROR(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
+    CAPSTONE_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
+    CAPSTONE_ERROR(cudaErrorNotSupported, "operation not supported"),
+    CAPSTONE_ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
+    CAPSTONE_ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+    CAPSTONE_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
+    CAPSTONE_ERROR(cudaErrorInvalidChannelDescriptor, "invalid channel descriptor"),
+    CAPSTONE_ERROR(cudaErrorInvalidFilterSetting, "invalid filter setting"),
+    CAPSTONE_ERROR(cudaErrorSymbolNotFound, "named symbol not found"),
+    CAPSTONE_ERROR(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices"),
+    CAPSTONE_ERROR(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled"),
+};
+#undef CAPSTONE_ERROR
+ErrorWords error_of(cudaError_t error) {
+  for (const ErrorWords& one : kErrors)
+    if (one.error == error) return one;
+  return {error, "cudaErrorUnknown", "unknown error"};
+}
+
 }  // namespace
 
 extern "C" {
@@ -196,6 +234,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind kind) {
+  capstone_emu::finish_streams();
   return copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -207,8 +246,24 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
   pointer->ysize = extent.height;
   return cudaMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, extent.height * extent.depth);
 }
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
-  if (p->srcArray || p->dstArray) return remember(cudaErrorNotSupported);
+/// Where a CUDA array takes part, extents and places count its elements; else bytes.
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* given) {
+  cudaMemcpy3DParms in_bytes = *given;
+  const cudaMemcpy3DParms* const p = &in_bytes;
+  unsigned element = 1;
+  if (p->srcArray) {
+    in_bytes.srcPtr = capstone_emu::memory_of(p->srcArray, element);
+    in_bytes.srcPos.x *= element;
+  }
+  if (p->dstArray) {
+    in_bytes.dstPtr = capstone_emu::memory_of(p->dstArray, element);
+    in_bytes.dstPos.x *= element;
+  }
+  in_bytes.extent.width *= element;
+  for (const auto& [used, pitch, x, y] : {std::tuple{p->srcArray, p->srcPtr.pitch, p->srcPos.x, p->srcPos.y},
+                                          std::tuple{p->dstArray, p->dstPtr.pitch, p->dstPos.x, p->dstPos.y}})
+    if (used && x + p->extent.width > pitch) return remember(cudaErrorInvalidValue);
+  capstone_emu::finish_streams();
   auto at = [](const cudaPitchedPtr& memory, const cudaPos& from, size_t plane) {
     return static_cast<char*>(memory.ptr) + ((from.z + plane) * memory.ysize + from.y) * memory.pitch +
            from.x;
@@ -316,82 +371,8 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(capstone_emu::last_error()); }
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration:
-      return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidPitchValue:
-      return "cudaErrorInvalidPitchValue";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorLaunchFailure:
-      return "cudaErrorLaunchFailure";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorLaunchTimeout:
-      return "cudaErrorLaunchTimeout";
-    case cudaErrorAssert:
-      return "cudaErrorAssert";
-    case cudaErrorMisalignedAddress:
-      return "cudaErrorMisalignedAddress";
-    case cudaErrorCooperativeLaunchTooLarge:
-      return "cudaErrorCooperativeLaunchTooLarge";
-    case cudaErrorInvalidResourceHandle:
-      return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotSupported:
-      return "cudaErrorNotSupported";
-    case cudaErrorIllegalState:
-      return "cudaErrorIllegalState";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    default:
-      return "cudaErrorUnknown";
-  }
-}
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorInvalidPitchValue:
-      return "invalid pitch argument";
-    case cudaErrorInvalidDevice:
-      return "invalid device ordinal";
-    case cudaErrorLaunchFailure:
-      return "unspecified launch failure";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    case cudaErrorLaunchTimeout:
-      return "the launch timed out and was terminated";
-    case cudaErrorAssert:
-      return "device-side assert triggered";
-    case cudaErrorMisalignedAddress:
-      return "misaligned address";
-    case cudaErrorCooperativeLaunchTooLarge:
-      return "too many blocks in cooperative launch";
-    case cudaErrorInvalidResourceHandle:
-      return "invalid resource handle";
-    case cudaErrorNotSupported:
-      return "operation not supported";
-    case cudaErrorIllegalState:
-      return "the operation cannot be performed in the present state";
-    case cudaErrorStreamCaptureUnsupported:
-      return "operation not permitted when stream is capturing";
-    default:
-      return "unknown error";
-  }
-}
+const char* cudaGetErrorName(cudaError_t error) { return error_of(error).name; }
+const char* cudaGetErrorString(cudaError_t error) { return error_of(error).text; }
 const char* capstone_emu_error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
 // ---- synchronisation --------------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
-// The few functions of the driver API that kernels' host code needs: tensor maps. See cuda_api.cpp for how
-// this is compiled.
+// The part of the driver API that a program needs whose kernels are launched with <<<>>>: tensor maps, the
+// device, contexts, memory, streams and events. Handles are those of the runtime API. Modules, and with them
+// cuLaunchKernel(), hold code for GPUs: there is nothing to load. See cuda_api.cpp for how this is compiled.
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "runtime/tensor_map.h"
 
@@ -107,13 +111,194 @@ extern "C" CUresult cuTensorMapEncodeTiled(CUtensorMap* result, CUtensorMapDataT
 }
 #endif
 
-extern "C" CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
-extern "C" CUresult cuGetErrorString(CUresult error, const char** text) {
-  *text = error == CUDA_SUCCESS               ? "no error"
-          : error == CUDA_ERROR_INVALID_VALUE ? "invalid argument"
-                                              : "operation not supported";
+namespace {
+
+struct CUctx {
+  unsigned flags;
+};
+/// There is one device, whose primary context is current where no other is: the runtime API makes it so.
+/// Others differ in their handles only.
+CUctx g_primary{0};
+thread_local std::vector<CUcontext> g_contexts;
+
+CUcontext handle_of(CUctx* context) { return reinterpret_cast<CUcontext>(context); }
+void* pointer_of(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+/// The errors of both interfaces have the same numbers, as far as the emulator gives them.
+CUresult result_of(cudaError_t error) { return static_cast<CUresult>(error); }
+cudaStream_t stream_of(CUstream stream) { return reinterpret_cast<cudaStream_t>(stream); }
+cudaEvent_t event_of_driver(CUevent event) { return reinterpret_cast<cudaEvent_t>(event); }
+
+CUresult create_context(CUcontext* context, unsigned flags, CUdevice device) {
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *context = handle_of(new CUctx{flags});
+  g_contexts.push_back(*context);
   return CUDA_SUCCESS;
 }
+
+CUresult fill(CUdeviceptr to, const void* value, std::size_t size, std::size_t count) {
+  std::vector<char> values(size * count);
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(values.data() + i * size, value, size);
+  return result_of(cudaMemcpy(pointer_of(to), values.data(), values.size(), cudaMemcpyHostToDevice));
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int* version) { return result_of(cudaRuntimeGetVersion(version)); }
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = cudaGetErrorString(static_cast<cudaError_t>(error));
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS                 ? "CUDA_SUCCESS"
+          : error == CUDA_ERROR_INVALID_VALUE   ? "CUDA_ERROR_INVALID_VALUE"
+          : error == CUDA_ERROR_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == CUDA_ERROR_INVALID_DEVICE  ? "CUDA_ERROR_INVALID_DEVICE"
+          : error == CUDA_ERROR_INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT"
+          : error == CUDA_ERROR_LAUNCH_FAILED   ? "CUDA_ERROR_LAUNCH_FAILED"
+          : error == CUDA_ERROR_NOT_SUPPORTED   ? "CUDA_ERROR_NOT_SUPPORTED"
+                                                : "CUDA_ERROR_UNKNOWN";
+  return CUDA_SUCCESS;
+}
+
+// ---- the device and contexts ------------------------------------------------------------------------------
+CUresult cuDeviceGetCount(int* count) { return result_of(cudaGetDeviceCount(count)); }
+CUresult cuDeviceGet(CUdevice* device, int number) {
+  if (number != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  cudaDeviceProp properties;
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, device)) return result_of(error);
+  if (length < 1) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t kept = std::min(std::strlen(properties.name), static_cast<std::size_t>(length) - 1);
+  std::memcpy(name, properties.name, kept);
+  name[kept] = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
+  size_t available;
+  return result_of(cudaMemGetInfo(&available, bytes));
+}
+/// Attributes have the same numbers in both interfaces.
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
+    *value = 1;
+    return CUDA_SUCCESS;
+  }
+  return result_of(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
+}
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  return cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+}
+#if CUDA_VERSION >= 13000
+CUresult cuCtxCreate(CUcontext* context, CUctxCreateParams*, unsigned flags, CUdevice device) {
+  return create_context(context, flags, device);
+}
+#else
+CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
+  return create_context(context, flags, device);
+}
+#endif
+CUresult cuCtxDestroy(CUcontext context) {
+  if (!context || context == handle_of(&g_primary)) return CUDA_ERROR_INVALID_CONTEXT;
+  g_contexts.erase(std::remove(g_contexts.begin(), g_contexts.end(), context), g_contexts.end());
+  delete reinterpret_cast<CUctx*>(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *context = handle_of(&g_primary);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = g_contexts.empty() ? handle_of(&g_primary) : g_contexts.back();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent(CUcontext context) {
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  g_contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (g_contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context) *context = g_contexts.back();
+  g_contexts.pop_back();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  if (!g_contexts.empty()) g_contexts.pop_back();
+  if (context) g_contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() { return result_of(cudaDeviceSynchronize()); }
+
+// ---- memory -----------------------------------------------------------------------------------------------
+CUresult cuMemAlloc(CUdeviceptr* memory, size_t bytes) {
+  void* pointer = nullptr;
+  const cudaError_t error = bytes ? cudaMalloc(&pointer, bytes) : cudaErrorInvalidValue;
+  *memory = reinterpret_cast<CUdeviceptr>(pointer);
+  return result_of(error);
+}
+CUresult cuMemFree(CUdeviceptr memory) { return result_of(cudaFree(pointer_of(memory))); }
+CUresult cuMemAllocHost(void** memory, size_t bytes) { return result_of(cudaMallocHost(memory, bytes)); }
+CUresult cuMemFreeHost(void* memory) { return result_of(cudaFreeHost(memory)); }
+CUresult cuMemGetInfo(size_t* available, size_t* total) {
+  return result_of(cudaMemGetInfo(available, total));
+}
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return result_of(cudaMemcpy(pointer_of(to), from, bytes, cudaMemcpyHostToDevice));
+}
+CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return result_of(cudaMemcpy(to, pointer_of(from), bytes, cudaMemcpyDeviceToHost));
+}
+CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return result_of(cudaMemcpy(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDeviceToDevice));
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return result_of(cudaMemcpyAsync(pointer_of(to), from, bytes, cudaMemcpyHostToDevice, stream_of(stream)));
+}
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return result_of(cudaMemcpyAsync(to, pointer_of(from), bytes, cudaMemcpyDeviceToHost, stream_of(stream)));
+}
+CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) { return fill(to, &value, 1, count); }
+CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) { return fill(to, &value, 4, count); }
+
+// ---- streams and events -----------------------------------------------------------------------------------
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  return result_of(cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(stream), flags));
+}
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  return result_of(cudaStreamCreateWithPriority(reinterpret_cast<cudaStream_t*>(stream), flags, priority));
+}
+CUresult cuStreamSynchronize(CUstream stream) { return result_of(cudaStreamSynchronize(stream_of(stream))); }
+CUresult cuStreamDestroy(CUstream stream) { return result_of(cudaStreamDestroy(stream_of(stream))); }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return result_of(cudaStreamWaitEvent(stream_of(stream), event_of_driver(event), flags));
+}
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  return result_of(cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), flags));
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return result_of(cudaEventRecord(event_of_driver(event), stream_of(stream)));
+}
+CUresult cuEventSynchronize(CUevent event) { return result_of(cudaEventSynchronize(event_of_driver(event))); }
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  return result_of(cudaEventElapsedTime(milliseconds, event_of_driver(begin), event_of_driver(end)));
+}
+CUresult cuEventDestroy(CUevent event) { return result_of(cudaEventDestroy(event_of_driver(event))); }
+
+}  // extern "C"
 
 /// The address of a driver function by its name, or null.
 void* capstone_emu_driver_function(const char* name) {

@@ -1,5 +1,6 @@
-// Streams, events, host callbacks, and graphs made by capturing a stream. See cuda_api.cpp for how this is
-// compiled.
+// Streams, events, host callbacks, and the capture of streams into graphs (cuda_graphs.cpp). See cuda_api.cpp
+// for how this is compiled.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,16 +17,19 @@
 
 namespace {
 
-using Work = std::function<cudaError_t()>;
-/// A graph, and an executable graph: work in an order that respects every dependency.
-struct Graph {
-  std::vector<Work> nodes;
-};
+using capstone_emu::Graph;
+using capstone_emu::Work;
+
+// Of streams, on today's GPUs: a smaller number is more urgent.
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+
 /// A stream of the candidate's. Its kernels wait here until something is ordered behind them: where nothing
 /// is, they run after everything else, as they may on a GPU.
 struct LateStream {
   std::deque<std::pair<std::string, Work>> waiting;  // with the place of the launch
   std::uint64_t run = 0;                             // so far
+  unsigned flags = cudaStreamDefault;
+  int priority = kLeastPriority;
   std::uint64_t issued() const { return run + waiting.size(); }
 };
 struct Event {
@@ -73,20 +77,15 @@ std::map<std::pair<cudaStream_t, cudaLaunchAttributeID>, cudaLaunchAttributeValu
 }
 
 Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
-Graph* graph_of(cudaGraph_t handle) { return reinterpret_cast<Graph*>(handle); }
-Graph* graph_of(cudaGraphExec_t handle) { return reinterpret_cast<Graph*>(handle); }
 
-/// The handle only has to be distinct.
-cudaError_t make_stream(cudaStream_t* stream) {
+/// The handle only has to be distinct. A priority is a hint; one out of range becomes the nearest.
+cudaError_t make_stream(cudaStream_t* stream, unsigned flags = cudaStreamDefault,
+                        int priority = kLeastPriority) {
   if (!stream) return capstone_emu::remember(cudaErrorInvalidValue);
   *stream = reinterpret_cast<cudaStream_t>(new char);
-  late_streams()[*stream];
-  return cudaSuccess;
-}
-
-cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t graph) {
-  if (!executable || !graph) return capstone_emu::remember(cudaErrorInvalidValue);
-  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*graph_of(graph)));
+  LateStream& made = late_streams()[*stream];
+  made.flags = flags;
+  made.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
   return cudaSuccess;
 }
 
@@ -96,7 +95,7 @@ namespace capstone_emu {
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
   if (auto graph = capture_of(stream)) {
-    graph->nodes.push_back(std::move(work));
+    graph->add_captured(std::move(work));
     return cudaSuccess;
   }
   run_late(stream);
@@ -145,8 +144,12 @@ extern "C" {
 
 // ---- streams ----------------------------------------------------------------------------------------------
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream); }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return make_stream(stream); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return make_stream(stream); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return make_stream(stream, flags);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return make_stream(stream, flags, priority);
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   run_late(stream);
   late_streams().erase(stream);
@@ -163,12 +166,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   run_late(stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* flags) {
-  *flags = cudaStreamDefault;
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  const auto found = late_streams().find(stream);
+  *flags = found == late_streams().end() ? cudaStreamDefault : found->second.flags;
   return cudaSuccess;
 }
-cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
-  *priority = 0;
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  const auto found = late_streams().find(stream);
+  *priority = found == late_streams().end() ? kLeastPriority : found->second.priority;
   return cudaSuccess;
 }
 // Attributes are hints (caching, priority): kept, so that they can be read back.
@@ -215,8 +220,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  if (least) *least = 0;
-  if (greatest) *greatest = 0;
+  if (least) *least = kLeastPriority;
+  if (greatest) *greatest = kGreatestPriority;
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
@@ -273,7 +278,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   return cudaSuccess;
 }
 
-// ---- graphs -----------------------------------------------------------------------------------------------
+// ---- capture ----------------------------------------------------------------------------------------------
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   std::lock_guard lock(g_mutex);
   if (!stream || !captures().emplace(stream, std::make_shared<Graph>()).second)
@@ -294,53 +299,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     it = captures().erase(it);
     --g_captures;
   }
-  *graph = reinterpret_cast<cudaGraph_t>(new Graph(*captured));
+  *graph = reinterpret_cast<cudaGraph_t>(capstone_emu::copy_of(*captured).release());
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   *status = capture_of(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
-  *graph = reinterpret_cast<cudaGraph_t>(new Graph);
-  return cudaSuccess;
-}
-#if CUDART_VERSION >= 12000
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-  return instantiate(executable, graph);
-}
-#else
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
-                                 size_t) {
-  return instantiate(executable, graph);
-}
-#endif
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                          unsigned long long) {
-  return instantiate(executable, graph);
-}
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  if (!executable) return remember(cudaErrorInvalidValue);
-  for (const Work& work : graph_of(executable)->nodes)
-    if (const cudaError_t error = enqueue(stream, work); error != cudaSuccess) return error;
-  return cudaSuccess;
-}
-/// As on the device, `nodes` may be null to ask for the number alone. The handles are of no use elsewhere.
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  auto& all = graph_of(graph)->nodes;
-  if (nodes)
-    for (size_t i = 0; i < *count && i < all.size(); ++i)
-      nodes[i] = reinterpret_cast<cudaGraphNode_t>(&all[i]);
-  *count = all.size();
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph_of(graph);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  delete graph_of(executable);
   return cudaSuccess;
 }
 

@@ -1,8 +1,6 @@
-// The driver API's virtual memory management, and what programs need with it: devices and the primary
-// context. Addresses are reserved as pages without access; memory is a file in memory that is mapped there.
-// See cuda_api.cpp for how this file is compiled.
+// The driver API's virtual memory management. Addresses are reserved as pages without access; memory is a
+// file in memory that is mapped there. See cuda_api.cpp for how this file is compiled.
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,12 +17,6 @@ struct Memory {
 Memory* memory_of(CUmemGenericAllocationHandle handle) { return reinterpret_cast<Memory*>(handle); }
 void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-/// There is one device, whose primary context is always current.
-CUcontext primary_context() {
-  static char context;
-  return reinterpret_cast<CUcontext>(&context);
-}
-
 CUresult result_of(bool good, CUresult error = CUDA_ERROR_INVALID_VALUE) {
   return good ? CUDA_SUCCESS : error;
 }
@@ -35,37 +27,6 @@ bool whole_pages(CUdeviceptr address, std::size_t bytes) {
 }  // namespace
 
 extern "C" {
-
-CUresult cuDeviceGetCount(int* count) {
-  *count = 1;
-  return CUDA_SUCCESS;
-}
-CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  *device = 0;
-  return result_of(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
-}
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
-    *value = 1;
-    return CUDA_SUCCESS;
-  }
-  return result_of(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device) ==
-                   cudaSuccess);
-}
-CUresult cuCtxGetDevice(CUdevice* device) {
-  *device = 0;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = primary_context();
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxSynchronize() {
-  return result_of(cudaDeviceSynchronize() == cudaSuccess, CUDA_ERROR_LAUNCH_FAILED);
-}
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return cuCtxGetCurrent(context); }
-CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 
 CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {

@@ -214,6 +214,8 @@ void leave_device_memory() {
   if (g_checked) --g_users;
 }
 
+void keep_device_memory_open() { ++g_users; }
+
 void host_goes_on() {
   if (!g_checked || shadow_active() || g_users < 0) return;
   use_device_memory();

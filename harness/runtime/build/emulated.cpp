@@ -124,6 +124,10 @@ VariantParts parts_of(BuildVariant variant) {
 /// How g++ reports a call that the rewriter wrote in the place of what only a GPU can run.
 constexpr std::string_view kUnsupportedCall = "declared with attribute error: not judgeable: ";
 
+/// The parts of the runtime that are compiled with CUDA's headers.
+constexpr const char* kOwnSources[] = {"cuda_api",     "cuda_driver",   "cuda_graphs",
+                                       "cuda_streams", "cuda_textures", "cuda_virtual_memory"};
+
 /// What every step of one build needs.
 struct Toolchain {
   fs::path compiler, headers, shims, runtime, library, rewriter;
@@ -132,6 +136,18 @@ struct Toolchain {
   std::string identity;            // digest over everything that is not the candidate
   std::string own_identity;        // the same for our own sources, which all variants compile alike
 
+  /// Stand-ins for cuBLAS, cuRAND and CUB, for programs. Thrust is NVIDIA's own, on its C++ back end: then
+  /// the headers in cuda/ must be NVIDIA's, too, and they are read as a host compiler reads them.
+  std::vector<std::string> library_flags(bool with_thrust) const {
+    std::vector<std::string> folders = {"-isystem", (shims / "libraries").string()};
+    if (with_thrust) {
+      const fs::path cccl = headers / "cccl";  // since CUDA 13
+      folders.insert(folders.end(),
+                     {"-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "-Dcapstone_emu_device=", "-isystem",
+                      (fs::exists(cccl) ? cccl : headers).string()});
+    }
+    return folders;
+  }
   std::vector<std::string> header_flags(bool with_shims) const {
     std::vector<std::string> folders;
     if (with_shims) folders = {"-isystem", shims.string()};
@@ -179,7 +195,7 @@ Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant varian
   tools.flags = kCompileFlags;
   tools.flags.insert(tools.flags.end(), parts.flags.begin(), parts.flags.end());
   tools.rewriter = resources.libexec / "capstone-rewrite";
-  auto digest_of = [&](std::initializer_list<fs::path> files) -> Result<std::string> {
+  auto digest_of = [&](const std::vector<fs::path>& files) -> Result<std::string> {
     DigestBuilder digest;
     digest.add("compiler", tools.version).add("processor", processor_features());
     for (const fs::path& part : files) {
@@ -191,10 +207,14 @@ Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant varian
     }
     return digest.hex();
   };
-  CAPSTONE_TRY(tools.own_identity,
-               digest_of({resources.libexec / parts_of(BuildVariant::kFast).library,
-                          tools.shims / "capstone_emulator/core.h", tools.runtime / "streams.h",
-                          tools.runtime / "tensor_map.h", tools.headers / "cuda_runtime_api.h"}));
+  std::vector<fs::path> own = {resources.libexec / parts_of(BuildVariant::kFast).library,
+                               tools.shims / "capstone_emulator/core.h",
+                               tools.shims / "capstone_emulator/textures.h",
+                               tools.runtime / "streams.h",
+                               tools.runtime / "tensor_map.h",
+                               tools.headers / "cuda_runtime_api.h"};
+  for (const char* source : kOwnSources) own.push_back(tools.runtime / fmt::format("{}.cpp", source));
+  CAPSTONE_TRY(tools.own_identity, digest_of(own));
   CAPSTONE_TRY(const std::string programs, digest_of({tools.library, tools.rewriter}));
   tools.identity = DigestBuilder()
                        .add("own", tools.own_identity)
@@ -433,7 +453,7 @@ class EmulatedBuild {
     CAPSTONE_TRY(fs::path boundary,
                  compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
     objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
-    for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver", "cuda_virtual_memory"}) {
+    for (const std::string name : kOwnSources) {
       CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
       CAPSTONE_TRY(fs::path object, compiled(name, text));
       objects.push_back(std::move(object));
@@ -491,8 +511,39 @@ class EmulatedBuild {
     if (artifact.not_judgeable.empty()) artifact.not_judgeable = artifact_.not_judgeable;
   }
 
+  /// Does the text, or what the preprocessor said of it, come to a header of Thrust?
+  static bool mentions_thrust(const std::string& text) {
+    return text.find("fatal error: thrust/") != std::string::npos ||
+           text.find("/thrust/detail/config.h\"") != std::string::npos;
+  }
+
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
+    CAPSTONE_TRY(ProcessResult process, run_preprocessor(false));
+    std::string seen = process.err;
+    if (process.ok() && !request_.problem) {
+      CAPSTONE_TRY(seen, read_file(preprocessed()));
+    }
+    if (!request_.problem && mentions_thrust(seen)) {
+      CAPSTONE_TRY(process, run_preprocessor(true));
+    }
+    if (process.ok()) return true;
+    note_failure(process, step({tools_.compiler.string()}));
+    if (result().first_error) {
+      const std::string& text = result().first_error->text;
+      const std::size_t end = text.find(": No such file");
+      const std::string header = text.substr(0, end);
+      if (end != std::string::npos && belongs_to_library(header) &&
+          (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
+        refuse(*result().first_error,
+               request_.problem ? "library header '" + header + "' cannot be used on the CPU backend"
+                                : fmt::format("library header '{}' is not among the CUDA headers in {}",
+                                              header, tools_.headers.string()));
+    }
+    return false;
+  }
+
+  Result<ProcessResult> run_preprocessor(bool with_thrust) {
     // The text is the same for every build variant: no macro tells the candidate that it is instrumented.
     std::vector<std::string> argv = {tools_.compiler.string()};
     for (const std::string& flag : language_flags()) argv.push_back(flag);
@@ -503,6 +554,8 @@ class EmulatedBuild {
     for (const fs::path& folder : request_.include_folders)
       argv.insert(argv.end(), {"-I", fs::absolute(folder).string()});
     for (const std::string& definition : request_.definitions) argv.push_back("-D" + definition);
+    if (!request_.problem)
+      for (const std::string& flag : tools_.library_flags(with_thrust)) argv.push_back(flag);
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
     // CUDA's headers that launch.h includes come before it: all that comes before it is precompiled.
@@ -513,19 +566,7 @@ class EmulatedBuild {
     if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});
     argv.insert(argv.end(), {file_name(), "-o", preprocessed().string()});
     result().command = join(argv, " ") + " && capstone-rewrite && " + join(compile_command(rewritten()), " ");
-    const CompilerStep preprocessing = step(argv);
-    CAPSTONE_TRY(ProcessResult process, run_step(preprocessing));
-    if (process.ok()) return true;
-    note_failure(process, preprocessing);
-    if (result().first_error) {
-      const std::string& text = result().first_error->text;
-      const std::size_t end = text.find(": No such file");
-      const std::string header = text.substr(0, end);
-      if (end != std::string::npos && belongs_to_library(header) &&
-          (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
-        refuse(*result().first_error, "library header '" + header + "' cannot be used on the CPU backend");
-    }
-    return false;
+    return run_step(step(argv));
   }
 
   fs::path preprocessed() const { return scratch_.path() / "candidate.ii"; }

@@ -32,6 +32,26 @@ TEST(Advice, StridedLoadIsUncoalescedAndSaysHowMuch) {
       << r.what;
   EXPECT_NE(r.remedy.find("threadIdx.x"), std::string::npos);
 }
+TEST(Advice, LoadsAndStoresOfOneLineAreToldApart) {
+  LineCounts c = global(18000, 4000);
+  c.loads = c.stores = 500;
+  c.store_sectors = 16000;
+  const Advice r = advice(c);
+  EXPECT_EQ(r.pattern, "uncoalesced");
+  EXPECT_NE(
+      r.what.find("a load of a warp touches 4.0 sectors of 32 bytes and a store 32.0, where 4.0 would do: "
+                  "4.5 times the traffic"),
+      std::string::npos)
+      << r.what;
+}
+TEST(Advice, NeighboursThatBeginBetweenSectorsAreMisaligned) {
+  for (const std::uint64_t sectors : {5000, 4970}) {  // in.x[i + 1]: a few requests begin at a sector
+    const Advice r = advice(global(sectors, 4000));
+    EXPECT_EQ(r.pattern, "misaligned");
+    EXPECT_NE(r.what.find("5.0 sectors of 32 bytes where 4.0 would do"), std::string::npos) << r.what;
+    EXPECT_EQ(r.what.find("minimum"), std::string::npos) << r.what;
+  }
+}
 TEST(Advice, ColumnOfASharedTileIsABankConflict) {
   const Advice r = advice(shared(32000));
   EXPECT_EQ(r.pattern, "bank conflict");
@@ -43,6 +63,8 @@ TEST(Advice, ColumnOfASharedTileIsABankConflict) {
 TEST(Advice, FewActiveLanesAreDivergence) {
   EXPECT_EQ(advice(global(2000, 2000, 64000, 16000)).pattern, "divergence");
   EXPECT_EQ(advice(shared(1000, 8000)).pattern, "divergence");
+  EXPECT_NE(advice(shared(1000, 8000)).remedy.find("threadIdx.x < n"), std::string::npos);
+  EXPECT_NE(advice(shared(32000)).remedy.find("s[threadIdx.x + n]"), std::string::npos);
 }
 TEST(Advice, LoadingTheSameValuesAgainIsRedundant) {
   const Advice r = advice(global(4000000, 4000000, 128000000, 32000));
@@ -59,6 +81,10 @@ TEST(Advice, AtomicsOfSingleLanes) {
   LineCounts c = global(1000, 1000, 128000, 32000);
   c.atomics = 32000;
   EXPECT_EQ(advice(c).pattern, "atomics");
+  EXPECT_NE(advice(c).remedy.find("within a warp"), std::string::npos);
+  c = global(20000, 4000);  // to many places: a histogram
+  c.atomics = 32000;
+  EXPECT_NE(advice(c).remedy.find("privatised histogram"), std::string::npos) << advice(c).remedy;
 }
 TEST(Advice, IdealTrafficAndArithmeticAreNotBlamed) {
   EXPECT_EQ(advice(global(4000, 4000)).pattern, "traffic");

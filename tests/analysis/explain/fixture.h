@@ -15,6 +15,7 @@ inline Json global(std::uint64_t requests, std::uint64_t sectors, std::uint64_t 
   Json json = traffic("sectors", "ideal_sectors", requests, sectors, ideal, bytes, lanes);
   json["loads"] = requests;
   json["stores"] = 0;
+  json["store_sectors"] = 0;
   return json;
 }
 inline Json shared(std::uint64_t requests, std::uint64_t wavefronts, std::uint64_t ideal, std::uint64_t bytes,

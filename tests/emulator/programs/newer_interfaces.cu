@@ -1,6 +1,7 @@
 // Atomic functions with order and scope, virtual memory management, attributes of streams, clock() in a
 // kernel, and names that hide a dynamic shared array of namespace scope.
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <vector>
 
@@ -123,6 +124,44 @@ int main() {
   CHECK(host[0] == 7 && host[63] == 38);
   for (int i = 0; i < 2; ++i) CHECK(cuMemUnmap(range + i * piece, piece) == CUDA_SUCCESS);
   CHECK(cuMemAddressFree(range, 2 * piece) == CUDA_SUCCESS);
+
+  // The driver API: the device, contexts, memory, streams and events.
+  CUdevice device;
+  CUcontext primary, own, current;
+  char name[8];
+  int major = 0, minor = 0;
+  CHECK(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS);
+  CHECK(cuDeviceGet(&device, 1) == CUDA_ERROR_INVALID_DEVICE);
+  CHECK(cuDeviceGetName(name, sizeof name, device) == CUDA_SUCCESS && std::strlen(name) == 7);
+  CHECK(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) == CUDA_SUCCESS &&
+        major == 9);
+  CHECK(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device) == CUDA_SUCCESS &&
+        minor == 1024);
+  CHECK(cuDevicePrimaryCtxRetain(&primary, device) == CUDA_SUCCESS &&
+        cuCtxSetCurrent(primary) == CUDA_SUCCESS);
+#if CUDA_VERSION >= 13000
+  CHECK(cuCtxCreate(&own, nullptr, 0, device) == CUDA_SUCCESS);
+#else
+  CHECK(cuCtxCreate(&own, 0, device) == CUDA_SUCCESS);
+#endif
+  CHECK(cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == own && own != primary);
+  CUdeviceptr numbers;
+  CUstream queue;
+  CUevent event;
+  int back[64] = {};
+  CHECK(cuMemAlloc(&numbers, sizeof back) == CUDA_SUCCESS &&
+        cuStreamCreate(&queue, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CHECK(cuMemsetD32(numbers, 7, 64) == CUDA_SUCCESS &&
+        cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS);
+  reversed<<<1, 32, 32 * sizeof(int), (cudaStream_t)queue>>>((int*)numbers);
+  CHECK(cuEventRecord(event, queue) == CUDA_SUCCESS && cuEventSynchronize(event) == CUDA_SUCCESS);
+  CHECK(cuMemcpyDtoH(back, numbers, sizeof back) == CUDA_SUCCESS && back[0] == 31 && back[31] == 0 &&
+        back[32] == 7);
+  CHECK(cuMemcpyDtoH(back, numbers, 2 * sizeof back) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemFree(numbers) == CUDA_SUCCESS && cuStreamDestroy(queue) == CUDA_SUCCESS &&
+        cuEventDestroy(event) == CUDA_SUCCESS);
+  CHECK(cuCtxPopCurrent(&current) == CUDA_SUCCESS && current == own && cuCtxDestroy(own) == CUDA_SUCCESS);
+  CHECK(cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary);
 
   std::printf("PASS\n");
   return 0;

@@ -321,6 +321,16 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
   run_grid(sized, call, &frame);
 }
 
+/// A launch whose arguments are kept, so that it can run later and more than once.
+struct KeptLaunch {
+  void (*body)(void*);
+  void* arguments;  ///< null: an argument was refused
+  void (*destroy)(void*);
+  std::size_t bytes;
+};
+/// A kernel that is given by its bare address (cudaKernelNodeParams, cudaLaunchKernel): how its arguments are kept.
+void know_kernel(void* kernel, const char* name, KeptLaunch (*keep)(const LaunchConfig&, void* kernel, void** arguments));
+
 // ---- what the host does with device memory, for the hooks -------------------------------------------------
 /// `written`: it holds values.
 void memory_allocated(const void* begin, std::size_t bytes, bool written);
@@ -344,6 +354,8 @@ struct DeviceMemoryUse {
 };
 /// Host code has waited for kernels: tells what they wrote out of bounds, and closes device memory.
 void host_goes_on();
+/// Host code may use memory of cudaMalloc from now on: some of it stands for kernels.
+void keep_device_memory_open();
 /// For whole programs; judged kernels get memory of other kinds.
 bool& pointers_are_checked();
 /// Otherwise says why not. @param kind  a cudaMemcpyKind

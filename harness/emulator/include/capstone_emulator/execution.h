@@ -29,6 +29,33 @@ inline cudaError_t launch_pointer(const LaunchConfig& where, void (*kernel)(Para
   return static_cast<cudaError_t>(last_error());
 }
 
+template <class... Parameters, std::size_t... I>
+inline KeptLaunch keep_arguments(const LaunchConfig& where, void (*kernel)(Parameters...), void** arguments,
+                                 std::index_sequence<I...>) {
+  struct Frame {
+    void (*kernel)(Parameters...);
+    std::tuple<std::decay_t<Parameters>...> values;
+  };
+  unsigned number = 0;
+  if (!(... && accepts(where, ++number, *static_cast<std::decay_t<Parameters>*>(arguments[I])))) return {};
+  return {[](void* raw) CAPSTONE_UNOBSERVED {
+            auto& [kernel, values] = *static_cast<Frame*>(raw);
+            std::apply(kernel, values);
+          },
+          new Frame{kernel, {*static_cast<std::decay_t<Parameters>*>(arguments[I])...}},
+          [](void* raw) { delete static_cast<Frame*>(raw); }, sizeof(Frame)};
+}
+/// What the rewriter makes of `(void*)kernel`.
+template <class... Parameters>
+inline void* kernel_address(const char* name, void (*kernel)(Parameters...)) {
+  void* const address = reinterpret_cast<void*>(kernel);
+  know_kernel(address, name, [](const LaunchConfig& where, void* given, void** arguments) {
+    return keep_arguments(where, reinterpret_cast<void (*)(Parameters...)>(given), arguments,
+                          std::index_sequence_for<Parameters...>{});
+  });
+  return address;
+}
+
 }  // namespace capstone_emu
 
 template <class... Parameters>
