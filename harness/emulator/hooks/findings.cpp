@@ -128,8 +128,8 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
       return who(f, f.now) + " read" + at + " the value from before " + who(f, f.before) + " wrote it" +
              other_at + ", as a GPU may: nothing orders the two";
     case FindingKind::kUnfinishedResult:
-      return "race on an accumulator of wgmma: " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
-             " what the wgmma.mma_async" + other_at + " may not have written yet";
+      return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
+             " what the instruction" + other_at + " may not have written yet";
   }
   return {};
 }
@@ -184,7 +184,9 @@ std::string hint_of(const Finding& f) {
              "needs "
              "__threadfence() before the flag or the ticket that announces it";
     case FindingKind::kUnfinishedResult:
-      return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
+      return f.object.ends_with("tcgen05.ld")
+                 ? "tcgen05.wait::ld before the registers are used"
+                 : "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
   }
   return {};
 }
