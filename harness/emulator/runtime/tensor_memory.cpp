@@ -100,12 +100,12 @@ constexpr const char* kOrderHint =
 
 /// `before` touched the columns; may the running warp, or an engine for it, do so now? Giving them back needs
 /// no fence: the text orders it by execution (9.7.16.6.1, "synchronous instructions").
-void require_ordered(const TensorMemory& memory, const TensorMemory::Access& before, bool before_writes,
-                     TensorUse how, const TensorSite& site) {
+void require_ordered(const TensorMemory::Access& before, bool before_writes, TensorUse how,
+                     const TensorSite& site) {
   if (before.time == 0) return;
   const TensorMemory& own = tensor_memory();
   const unsigned warp = running_warp();
-  const bool same = &own == &memory && before.warp == warp;
+  const bool same = before.issuer == &own && before.warp == warp;
   const std::string what = text_of(before.site);
   if (before.engine) {
     if (how == TensorUse::kEngine && same) return;  // 9.7.16.6.2: pipelined
@@ -114,7 +114,7 @@ void require_ordered(const TensorMemory& memory, const TensorMemory::Access& bef
              "wait for the mbarrier of its tcgen05.commit, then tcgen05.fence::after_thread_sync");
     return;
   }
-  const TensorMemory::Progress& other = memory.progress[before.warp];
+  const TensorMemory::Progress& other = before.issuer->progress[before.warp];
   if ((before_writes ? other.stores : other.loads) < before.time)
     refuse(site, "the " + what + " may not be done: it was not waited for",
            before_writes ? "tcgen05.wait::st behind the store" : "tcgen05.wait::ld behind the load");
@@ -133,8 +133,8 @@ void perform(TensorWork& work) {
     for (unsigned quarter = 0; quarter < TensorMemory::kQuarters; ++quarter)
       for (unsigned column = range.column; column < range.column + range.columns; ++column) {
         TensorMemory::Use& use = range.memory->use(quarter, column);
-        if (range.writes) use.write = {time, work.warp, true, work.site};
-        if (range.reads) use.read = {time, work.warp, true, work.site};
+        if (range.writes) use.write = {time, work.issuer, work.warp, true, work.site};
+        if (range.reads) use.read = {time, work.issuer, work.warp, true, work.site};
       }
 }
 
@@ -235,7 +235,7 @@ void note_move(const TensorMove& move, bool writes, const TensorSite& site) {
   for (unsigned half = 0; half <= (twice ? 1u : 0u); ++half)
     require_usable(memory, 1u << quarter, column + half * move.split, width_of(move), writes,
                    TensorUse::kMove, site);
-  const TensorMemory::Access access{TensorMemory::next_time(), running_warp(), false, site};
+  const TensorMemory::Access access{TensorMemory::next_time(), &memory, running_warp(), false, site};
   for (unsigned half = 0; half <= (twice ? 1u : 0u); ++half)
     for (unsigned c = 0; c < width_of(move); ++c) {
       TensorMemory::Use& use = memory.use(quarter, column + half * move.split + c);
@@ -322,8 +322,8 @@ void require_usable(TensorMemory& memory, unsigned quarters, unsigned column, un
   for (unsigned quarter = 0; quarter < TensorMemory::kQuarters; ++quarter)
     for (unsigned c = column; quarters >> quarter & 1 && c < column + columns; ++c) {
       const TensorMemory::Use& use = memory.use(quarter, c);
-      require_ordered(memory, use.write, true, how, site);
-      if (writes) require_ordered(memory, use.read, false, how, site);
+      require_ordered(use.write, true, how, site);
+      if (writes) require_ordered(use.read, false, how, site);
     }
 }
 

@@ -33,7 +33,8 @@ class TensorMemory {
 
   /// Who touched 32 lanes of a column last. What a tcgen05.mma, .cp or .shift does is the engine's.
   struct Access {
-    Time time = 0;  ///< of an engine: when it was done; 0: never
+    Time time = 0;                         ///< of an engine: when it was done; 0: never
+    const TensorMemory* issuer = nullptr;  ///< of the block that issued it
     unsigned warp = 0;
     bool engine = false;
     TensorSite site;
