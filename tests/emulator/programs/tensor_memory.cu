@@ -522,14 +522,19 @@ void check_product(const Case& c) {
 
   int wrong = 0;
   std::vector<uint32_t> expected = before;
+  std::vector<float> left(a.size()), right(b.size());  // scaled: exact, as the codes have few bits
+  auto numbers = [&](std::vector<float>& to, const std::vector<uint32_t>& codes, Type type, int side) {
+    for (int i = 0; i < static_cast<int>(codes.size()); ++i)
+      to[i] = static_cast<float>(number(type, codes[i]) *
+                                 (block_scaled(c.form) ? scale(i / depth, i % depth / (depth / scales), side) : 1));
+  };
+  numbers(left, a, c.a, 0);
+  numbers(right, b, c.b, 1);
   for (int row = 0; row < c.m; ++row)
     for (int column = 0; column < c.n; ++column) {
+      const float *x = &left[row * depth], *y = &right[column * depth];
       double sum = 0;
-      for (int k = 0; k < depth; ++k) {
-        double product = number(c.a, a[row * depth + k]) * number(c.b, b[column * depth + k]);
-        if (block_scaled(c.form)) product *= scale(row, k / (depth / scales), 0) * scale(column, k / (depth / scales), 1);
-        sum += product;
-      }
+      for (int k = 0; k < depth; ++k) sum += static_cast<double>(x[k]) * y[k];
       if (c.negate_a != c.negate_b) sum = -sum;
       uint32_t& word = expected[lane_of(row) * 256 + column];
       if (c.form == kF16Masked && 32 <= row && row < 64 && 0xff00ffu >> (row - 32) & 1) continue;
