@@ -1,5 +1,4 @@
 // One tile of a product through tcgen05, right with the argument 0; each other number makes one mistake.
-#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -17,12 +16,12 @@ __device__ void release(uint32_t address, uint32_t columns) {
 }
 
 __global__ void tile(int mistake, float* out) {
-  __shared__ __align__(1024) __nv_bfloat16 a[128 * 16], b[32 * 16];
+  __shared__ __align__(1024) uint16_t a[128 * 16], b[32 * 16];  // bf16
   __shared__ uint64_t barrier;
   __shared__ uint32_t address, other;
   const uint32_t thread = threadIdx.x, warp = thread / 32;
-  for (int i = thread; i < 128 * 16; i += 128) a[i] = __float2bfloat16(1);
-  for (int i = thread; i < 32 * 16; i += 128) b[i] = __float2bfloat16(2);
+  for (int i = thread; i < 128 * 16; i += 128) a[i] = 0x3f80;  // 1
+  for (int i = thread; i < 32 * 16; i += 128) b[i] = 0x4000;  // 2
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   if (warp == 0) {
     if (mistake == 11) {

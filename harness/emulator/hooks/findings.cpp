@@ -140,7 +140,8 @@ std::string hint_of(const Finding& f) {
       if (f.before.asynchronous)
         return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, "
                "cp.async.bulk.wait_group, "
-               "wgmma.wait_group), then synchronise with the threads that continue";
+               "wgmma.wait_group, tcgen05.wait, tcgen05.commit), then synchronise with the threads that "
+               "continue";
       if (!f.split.empty())
         return "every thread of a block must reach the same __syncthreads(): move it out of the branch or "
                "loop that only some of them take";
