@@ -59,6 +59,7 @@ void engine_committed(std::uint64_t* const* barriers, unsigned count, const void
   if (!this_lane) return;
   for (unsigned i = 0; i < count; ++i) {
     barrier_used(barriers[i], pc);
+    releases(barriers[i]);  // the work came after what its thread knew, such as tiles that had arrived
     for (const EnginePiece& piece : this_lane->engine)
       report_to(barriers[i], piece.begin, piece.bytes, piece.writes);
   }
