@@ -42,7 +42,7 @@ __device__ void load_stage(const CUtensorMap* a, const CUtensorMap* b, Stage& st
 __device__ void multiply_stage(const Stage& stage, uint32_t d, bool first, uint64_t* done) {
   for (int k = 0; k < kK; k += 16)
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\ntcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n}" ::"r"(d),
-                 "l"(descriptor(stage.a) + k / 8), "l"(descriptor(stage.b) + k / 8), "r"(kInstruction), "r"(!first || k > 0));
+                 "l"(descriptor(stage.a) + k / 8), "l"(descriptor(stage.b) + k / 8), "r"(kInstruction), "r"(static_cast<int>(!first || k > 0)));
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(done)) : "memory");
 }
 /// A row of D for each thread of four warps.
