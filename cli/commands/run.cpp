@@ -81,7 +81,7 @@ void add_run(CLI::App& app, Context& context, Action& action) {
   command->add_flag("--openmp", request->openmp, "obey #pragma omp (nvcc -Xcompiler -fopenmp)");
   command
       ->add_option("--arch", request->cuda_arch,
-                   "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")
+                   "value of __CUDA_ARCH__; default 900, or 1000 or 800 when only that can run")
       ->check(CLI::Range(500, 1300));
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));

@@ -246,12 +246,12 @@ TEST_F(BadKernel, ChildrenThatLeaveTheProcessGroupDieInTheSandbox) {
 
 TEST_F(BadKernel, TensorMemoryInstructionIsNotJudgeableHereAndNamed) {
   fs::path root = project_with(kernel(
-      "__global__ void k(float* y) { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" ::: \"memory\"); }",
+      "__global__ void k(float* y) { asm volatile(\"tcgen05.mma.ws;\" ::: \"memory\"); }",
       "  k<<<1, 128, 0, stream>>>(y);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE"));
-  EXPECT_TRUE(says(measured.out, "'tcgen05.wait::ld.sync.aligned'"));
+  EXPECT_TRUE(says(measured.out, "'tcgen05.mma.ws'"));
   EXPECT_TRUE(says(measured.out, place(3)));
   EXPECT_TRUE(says(measured.out, "capstone measure --bundle"));
   EXPECT_RECORDED(root, "not_judgeable");

@@ -223,7 +223,7 @@ TEST_F(Explain, ACrashNamesItsLine) {
 
 TEST_F(Explain, WhatTheCpuCannotRunIsNotTheKernelsFault) {
   fs::path root =
-      project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\"); }",
+      project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.mma.ws;\"); }",
                           "  other<<<1, 32, 0, stream>>>();"));
   Outcome answer = explain(root);
   EXPECT_EQ(answer.code, 3) << answer;

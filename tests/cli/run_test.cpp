@@ -49,7 +49,7 @@ TEST_F(Run, CheckRacesNamesBothLines) {
 
 TEST_F(Run, WhatTheCpuCannotRunIsNamed) {
   const Outcome outcome =
-      run("__global__ void k() {\n  asm volatile(\"tcgen05.wait::ld.sync.aligned;\");\n}\nint main() { "
+      run("__global__ void k() {\n  asm volatile(\"tcgen05.mma.ws;\");\n}\nint main() { "
           "k<<<1, 4>>>(); }\n");
   EXPECT_EQ(outcome.code, 3) << outcome;
   EXPECT_TRUE(says(outcome.err, "program.cu:2"));

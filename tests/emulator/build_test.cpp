@@ -244,7 +244,7 @@ TEST(Build, AnInstructionThatOnlySm90NeedsIsAvoidedAsSm80) {
   const std::string source =
       kHead +
       "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n"
-      "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n  y[0] = 9;\n#endif\n}\n"
+      "  asm volatile(\"tcgen05.mma.ws;\" ::: \"memory\");\n  y[0] = 9;\n#endif\n}\n"
       "__global__ void ampere(float* y) { y[threadIdx.x] = 8; }\n" +
       kLaunch +
       " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); "
@@ -273,10 +273,26 @@ TEST(Build, KernelsForBothArchitecturesStayOnSm90) {
   EXPECT_EQ(bench.y(), std::vector<float>(64, 9.f));
 }
 
+TEST(Build, TensorMemoryIsBuiltForSm100AndSaysThatItNeverRan) {
+  const std::string source = kHead +
+                             "__global__ void k(const float* x, float* y) {\n  asm "
+                             "volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n"
+                             "  y[threadIdx.x] = x[threadIdx.x] + __CUDA_ARCH__;\n}\n" +
+                             kLaunch + " { k<<<1, 64>>>(x, y); }\n";
+  const EmulatedArtifact artifact = build_for_any(source);
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  EXPECT_TRUE(artifact.arch_note.starts_with("judged as sm_100: as sm_90, ")) << artifact.arch_note;
+  EXPECT_TRUE(artifact.arch_note.ends_with("; tcgen05 is emulated from the ISA; never run on hardware here"))
+      << artifact.arch_note;
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
+  EXPECT_TRUE(bench.run().value("ok", false));
+  EXPECT_EQ(bench.y(), std::vector<float>(64, 1001.f));
+}
+
 TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
   const std::string source = kHead +
                              "__global__ void k(float* y) {\n  asm "
-                             "volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n}\n" +
+                             "volatile(\"tcgen05.mma.ws;\" ::: \"memory\");\n}\n" +
                              kLaunch + " { k<<<1, 64>>>(y); }\n";
   const EmulatedArtifact artifact = build_for_any(source);
   EXPECT_FALSE(artifact.result.ok);

@@ -82,6 +82,8 @@ inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned 
   return found;
 }
 
+/// Registers that an instruction will write: accumulators of a wgmma, or what a tcgen05.ld loads (wgmma.cpp).
+void note_results(const void* const* results, unsigned count, bool loaded, std::uint32_t pc);
 /// Reports an access to an accumulator whose wgmma was not waited for (wgmma.cpp).
 void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write,
                       std::uint32_t pc);

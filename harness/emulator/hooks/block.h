@@ -27,11 +27,24 @@ struct PendingStore {
   unsigned bytes;
 };
 
-/// Accumulators that a wgmma writes, and the number of its group.
+/// Accumulators that a wgmma writes, and the number of its group; or registers of a tcgen05.ld.
 struct PendingResult {
   std::uintptr_t begin, end;
   unsigned group;
   std::uint32_t pc;
+  bool loaded = false;  ///< by tcgen05.ld
+};
+
+/// A word of tensor memory that a tcgen05.ld or .st moves.
+struct TensorWord {
+  const void* word;
+  bool write;
+};
+/// What a tcgen05.mma, .cp or .shift touches that is not committed yet.
+struct EnginePiece {
+  const void* begin;
+  unsigned bytes;
+  bool writes;
 };
 
 /// What the wgmma of a warp group read of shared memory, and when that was over.
@@ -67,6 +80,8 @@ struct Lane {
   std::vector<PendingResult> results;
   unsigned result_groups = 0;  ///< groups of wgmma that were committed
   bool multiplies = false;     ///< inside a wgmma, which may touch its accumulators
+  std::vector<TensorWord> tensor_moves;
+  std::vector<EnginePiece> engine;
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }

@@ -1,19 +1,21 @@
 // Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a
 // thread can know that it is done. Until then no thread may access the target of a load, or overwrite the
 // source of a store.
-#include "hooks/access.h"
+#include "hooks/copies.h"
+
 #include "hooks/traffic.h"
 #include "hooks/waits.h"
 #include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
-namespace {
 
 Spot spot_at(Block& block, const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (Block* home = home_of(block, address)) return Spot::in(*home, address);
   return Spot::in(*find_allocation(address), address);
 }
+
+namespace {
 
 void finish(const void* pointer, unsigned bytes, const Lane& lane, bool writes) {
   finish_asynchronous(spot_at(*this_block, pointer), bytes, lane.linear, writes,
@@ -30,13 +32,13 @@ std::vector<Group> take_finished(std::vector<Group>& groups, unsigned still_pend
   return finished;
 }
 
-/// A bulk load whose barrier does not know of it yet.
+/// A bulk load, or other work of an engine, whose barrier does not know of it yet.
 struct Load {
-  Block* home;  // whose shared memory it writes
-  std::size_t offset;
+  Spot place;
   unsigned bytes;
   Block* issuer;
   unsigned thread;
+  bool writes = true;
 };
 std::map<std::uintptr_t, std::vector<Load>>& loads() {  // by barrier
   static auto* all = new std::map<std::uintptr_t, std::vector<Load>>;
@@ -87,7 +89,18 @@ void bulk_access(const void* pointer, unsigned bytes, bool write, bool relaxed, 
 
 void forget_loads(const Block& block) {
   for (auto& [barrier, pending] : loads())
-    std::erase_if(pending, [&](const Load& load) { return load.home == &block || load.issuer == &block; });
+    std::erase_if(pending, [&](const Load& load) {
+      if (load.place.home != &block && load.issuer != &block) return false;
+      // A commit that no thread waits for: the next block of this runner finds nothing unfinished.
+      if (!load.writes && load.place.home && load.place.home->shadow)
+        finish_asynchronous(load.place, load.bytes, load.thread, false, {now, 0, load.thread, false, true});
+      return true;
+    });
+}
+
+void report_to(const void* barrier, const void* begin, unsigned bytes, bool writes) {
+  loads()[reinterpret_cast<std::uintptr_t>(barrier)].push_back(
+      {spot_at(*this_block, begin), bytes, this_block, this_lane->linear, writes});
 }
 
 }  // namespace capstone_emu::hooks
@@ -129,12 +142,8 @@ void copies_awaited(unsigned still_pending) {
 void copies_report_to(const void* barrier) {
   if (!this_lane) return;
   copies_committed();
-  std::vector<Load>& pending = loads()[reinterpret_cast<std::uintptr_t>(barrier)];
   for (const auto& group : take_finished(this_lane->committed, 0))
-    for (const PendingCopy& copy : group) {
-      const Spot spot = spot_at(*this_block, copy.to);
-      pending.push_back({spot.home, spot.offset, copy.bytes, this_block, this_lane->linear});
-    }
+    for (const PendingCopy& copy : group) report_to(barrier, copy.to, copy.bytes, true);
 }
 
 // ---- bulk copies: loads report to a barrier, stores are waited for by their thread ------------------------
@@ -143,9 +152,7 @@ void bulk_load(const void* to, const void* from, unsigned bytes, const void* bar
   if (!this_lane) return;
   if (from) bulk_access(from, bytes, false, false, false, number(pc));
   bulk_access(to, bytes, true, false, true, number(pc) - 1);
-  const Spot place = spot_at(*this_block, to);
-  std::vector<Load>& pending = loads()[reinterpret_cast<std::uintptr_t>(barrier)];
-  pending.push_back({place.home, place.offset, bytes, this_block, this_lane->linear});
+  report_to(barrier, to, bytes, true);
   note_step(WaitStep::kCopy, barrier, bytes);
 }
 
@@ -158,7 +165,7 @@ void copies_complete_on(const void* barrier) {
   // The stamp is given in this block's turn, so that it is this block's, whichever block issued the copy.
   const Time done = ++now;
   for (const Load& load : it->second) {
-    finish_asynchronous({nullptr, load.home, load.offset}, load.bytes, load.thread, true,
+    finish_asynchronous(load.place, load.bytes, load.thread, load.writes,
                         {done, 0, load.thread, false, true});
     publish_engine(*this_block, object, load.thread, done + 1);
   }

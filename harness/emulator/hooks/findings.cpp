@@ -128,8 +128,8 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
       return who(f, f.now) + " read" + at + " the value from before " + who(f, f.before) + " wrote it" +
              other_at + ", as a GPU may: nothing orders the two";
     case FindingKind::kUnfinishedResult:
-      return "race on an accumulator of wgmma: " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
-             " what the wgmma.mma_async" + other_at + " may not have written yet";
+      return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
+             " what the instruction" + other_at + " may not have written yet";
   }
   return {};
 }
@@ -140,7 +140,8 @@ std::string hint_of(const Finding& f) {
       if (f.before.asynchronous)
         return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, "
                "cp.async.bulk.wait_group, "
-               "wgmma.wait_group), then synchronise with the threads that continue";
+               "wgmma.wait_group, tcgen05.wait, tcgen05.commit), then synchronise with the threads that "
+               "continue";
       if (!f.split.empty())
         return "every thread of a block must reach the same __syncthreads(): move it out of the branch or "
                "loop that only some of them take";
@@ -184,7 +185,9 @@ std::string hint_of(const Finding& f) {
              "needs "
              "__threadfence() before the flag or the ticket that announces it";
     case FindingKind::kUnfinishedResult:
-      return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
+      return f.object.ends_with("tcgen05.ld")
+                 ? "tcgen05.wait::ld before the registers are used"
+                 : "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
   }
   return {};
 }

@@ -59,10 +59,11 @@ struct Allocation {
         shadow(bytes) {}
   std::uintptr_t begin;
   std::size_t bytes;
-  std::string name;     ///< of the parameter, or another name that the user knows
-  bool written;         ///< all of it holds values; else the shadow knows what does
-  bool counted;         ///< accesses are traffic: false for variables in static storage
-  bool tensor = false;  ///< an argument of launch(), which the host must not touch
+  std::string name;        ///< of the parameter, or another name that the user knows
+  bool written;            ///< all of it holds values; else the shadow knows what does
+  bool counted;            ///< accesses are traffic: false for variables in static storage
+  bool pipelined = false;  ///< tensor memory: what an engine does there for one thread is in order
+  bool tensor = false;     ///< an argument of launch(), which the host must not touch
   Shadow shadow;
   bool contains(std::uintptr_t address, std::size_t n) const {
     return address - begin < bytes && n <= bytes - (address - begin);

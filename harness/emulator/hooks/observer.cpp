@@ -122,6 +122,8 @@ void reset(Lane& lane) {
   lane.results.clear();
   lane.result_groups = 0;
   lane.multiplies = false;
+  lane.tensor_moves.clear();
+  lane.engine.clear();
 }
 
 }  // namespace

@@ -86,6 +86,9 @@ struct Context {
 
 bool conflicts(const Context& c, const Stamp& before, const Stamp& me) {
   if (before.time == 0) return false;
+  if (c.place.allocation && c.place.allocation->pipelined && before.asynchronous && me.asynchronous &&
+      before.thread == me.thread)
+    return false;
   if (before.unfinished()) return true;
   return !happened_before(before, c.place.home, c.block, c.lane) && !excused(before, me, c.shared());
 }

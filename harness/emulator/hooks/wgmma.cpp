@@ -15,15 +15,13 @@ using namespace hooks;
 namespace {
 
 /// Later instructions may continue with the accumulators of earlier ones: the last group counts.
-void add_result(Lane& lane, std::uintptr_t begin, std::uintptr_t end, std::uint32_t pc) {
-  const unsigned group = lane.result_groups + 1;
+void add_result(Lane& lane, const PendingResult& fresh) {
   for (PendingResult& known : lane.results)
-    if (known.begin == begin && known.end == end) {
-      known.group = group;
-      known.pc = pc;
+    if (known.begin == fresh.begin && known.end == fresh.end) {
+      known = fresh;
       return;
     }
-  lane.results.push_back({begin, end, group, pc});
+  lane.results.push_back(fresh);
 }
 
 }  // namespace
@@ -32,19 +30,24 @@ void report_wgmma() {
   if (this_lane) this_lane->multiplies = true;
 }
 
-void wgmma_issued(const void* const* results, unsigned count) {
+void hooks::note_results(const void* const* results, unsigned count, bool loaded, std::uint32_t pc) {
   if (!this_lane) return;
   this_lane->multiplies = false;
-  const std::uint32_t pc = number(__builtin_return_address(0));
   constexpr std::uintptr_t kRegister = 4;  // [B]
   for (unsigned i = 0; i < count;) {       // as few ranges as there are
     const auto begin = reinterpret_cast<std::uintptr_t>(results[i]);
     unsigned next = i + 1;
     while (next < count && reinterpret_cast<std::uintptr_t>(results[next]) == begin + (next - i) * kRegister)
       ++next;
-    if (begin) add_result(*this_lane, begin, begin + (next - i) * kRegister, pc);
+    if (begin)
+      add_result(*this_lane,
+                 {begin, begin + (next - i) * kRegister, this_lane->result_groups + 1, pc, loaded});
     i = next;
   }
+}
+
+void wgmma_issued(const void* const* results, unsigned count) {
+  note_results(results, count, false, number(__builtin_return_address(0)));
 }
 
 void wgmma_reads(const void* pointer) {
@@ -75,8 +78,9 @@ void multiplies_awaited(unsigned still_pending) {
   note_step(WaitStep::kDone, nullptr, still_pending);
   Block& block = *this_block;
   Lane& lane = *this_lane;
-  std::erase_if(lane.results,
-                [&](const PendingResult& r) { return r.group + still_pending <= lane.result_groups; });
+  std::erase_if(lane.results, [&](const PendingResult& r) {
+    return !r.loaded && r.group + still_pending <= lane.result_groups;
+  });
   const unsigned groups = lane.result_groups - still_pending;  // over, for all four warps
   const unsigned warp_group = lane.linear / kWarpGroupSize;
   MultiplierReads& reads = block.multipliers[warp_group];
@@ -121,7 +125,7 @@ void require_finished(const Lane& lane, std::uintptr_t address, std::size_t byte
   if (touched == lane.results.end() || is_known(FindingKind::kUnfinishedResult, pc, touched->pc)) return;
   const Block& block = *this_block;
   Finding finding = blank_finding(FindingKind::kUnfinishedResult, block);
-  finding.object = "an accumulator of wgmma";
+  finding.object = touched->loaded ? "a register of tcgen05.ld" : "an accumulator of wgmma";
   finding.now = {pc, block.index, lane.linear, write, false, false};
   finding.before = {touched->pc, block.index, lane.linear, true, true, false};
   finding.bytes = static_cast<unsigned>(bytes);

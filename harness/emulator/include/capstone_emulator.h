@@ -52,6 +52,7 @@
 #include "capstone_emulator/ptx.h"
 #include "capstone_emulator/ptx_async.h"
 #include "capstone_emulator/ptx_mma.h"
+#include "capstone_emulator/ptx_tcgen05.h"
 
 #include "capstone_emulator/device_view.h"
 

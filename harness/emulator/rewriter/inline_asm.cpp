@@ -30,9 +30,14 @@ std::string type_or_fail(std::string_view type) {
 
 namespace {
 
+/// Of the compute capabilities 10.x, which have tcgen05 and no wgmma (PTX ISA 9.0, 9.7.15 and 9.7.16, "Target
+/// ISA Notes").
+bool has_tensor_memory(int arch) { return arch >= 1000 && arch < 1200; }
+
 class Translator : OperandCode {
  public:
-  using OperandCode::OperandCode;
+  Translator(const Instruction& instruction, int arch)
+      : OperandCode(instruction), has_tensor_memory_(has_tensor_memory(arch)) {}
   std::string run() const {
     std::string code = dispatch();
     if (!in_->guard.empty()) code = "if (" + in_->guard + ") { " + code + " }";
@@ -52,7 +57,8 @@ class Translator : OperandCode {
     if (in.mnemonic == "movmatrix.sync.aligned.m8n8.trans.b16")
       return put("std::uint32_t",
                  "capstone_emu::ptx::transpose(" + get(1, "std::uint32_t") + ", " + kSite + ")");
-    if (in.is("mma") || in.is("wgmma")) return translate_mma(in);
+    if (in.is("mma") || (in.is("wgmma") && !has_tensor_memory_)) return translate_mma(in);
+    if (in.is("tcgen05") && has_tensor_memory_) return translate_tcgen05(in);
     if (in.is("shfl")) return shuffle();
     if (in.is("vote") || in.is("match") || in.is("redux")) return collective();
     if (in.is("activemask")) return put("std::uint32_t", "__activemask()");
@@ -663,11 +669,13 @@ class Translator : OperandCode {
               ") - 1)) << " + std::to_string(static_cast<int>(i) * bits);
     return name(0) + ".set(" + word + ");";
   }
+
+  bool has_tensor_memory_;
 };
 
 }  // namespace
 
-Translation translate_ptx(std::string_view text, const std::vector<std::string>& names) {
+Translation translate_ptx(std::string_view text, const std::vector<std::string>& names, int arch) {
   Translation result;
   std::string current;
   try {
@@ -677,7 +685,7 @@ Translation translate_ptx(std::string_view text, const std::vector<std::string>&
           if (code.ends_with(":; ")) result.labels.push_back(code.substr(0, code.size() - 3));
           result.code += code;
         },
-        [&](const Instruction& instruction) { result.code += Translator(instruction).run(); });
+        [&](const Instruction& instruction) { result.code += Translator(instruction, arch).run(); });
   } catch (const Unsupported&) {
     result.unsupported = current.empty() ? "?" : current;
   }

@@ -14,7 +14,8 @@ struct Translation {
 
 /// @param text   the assembly template, escapes already resolved
 /// @param names  symbolic operand names by position, empty where there is none
-Translation translate_ptx(std::string_view text, const std::vector<std::string>& names);
+/// @param arch   __CUDA_ARCH__
+Translation translate_ptx(std::string_view text, const std::vector<std::string>& names, int arch);
 
 /// What an unsupported instruction belongs to, for the message: "warp-group MMA (sm_90a)", "TMA bulk copy" …
 std::string family_of(std::string_view instruction);

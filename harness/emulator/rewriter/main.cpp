@@ -1,8 +1,10 @@
-// capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT: rewrites preprocessed CUDA.
+// capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] [--arch=N] IN OUT: rewrites
+// preprocessed CUDA.
 //   --program          main() keeps its name
 //   --refuse-emptied   a kernel that an architecture guard emptied is a finding
 //   --observed         for the instrumented build
 //   --text             findings are lines for people
+//   --arch=N           __CUDA_ARCH__ (default: 900)
 // It is a separate program, so that hostile input can end this process only. Findings go to standard output,
 // one JSON object a line:
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
@@ -11,6 +13,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -85,10 +88,12 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[1], "--refuse-emptied") == 0) options.refuse_emptied_kernels = true;
     if (std::strcmp(argv[1], "--observed") == 0) options.observed = true;
     if (std::strcmp(argv[1], "--text") == 0) text_wanted = true;
+    if (std::strncmp(argv[1], "--arch=", 7) == 0) options.arch = std::atoi(argv[1] + 7);
   }
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT\n",
-               stderr);
+    std::fputs(
+        "usage: capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] [--arch=N] IN OUT\n",
+        stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);

@@ -91,5 +91,7 @@ class OperandCode {
 std::string translate_mma(const Instruction& instruction);
 /// mbarrier, bulk copies, clusters.
 std::string translate_async(const Instruction& instruction);
+/// Tensor memory of sm_100a.
+std::string translate_tcgen05(const Instruction& instruction);
 
 }  // namespace capstone::rewriter

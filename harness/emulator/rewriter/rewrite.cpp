@@ -959,7 +959,7 @@ class Rewriter {
     }
     std::vector<std::string> names;
     for (const AsmOperand& operand : operands) names.push_back(operand.name);
-    const Translation translation = translate_ptx(ptx, names);
+    const Translation translation = translate_ptx(ptx, names, options_.arch);
     if (!translation.unsupported.empty() && !in_device_[assembly.begin]) {  // of the host's processor
       for (std::size_t k = assembly.begin; k <= assembly.close; ++k) emit_token(k);
       return;

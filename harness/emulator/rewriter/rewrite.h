@@ -35,6 +35,7 @@ struct RewriteOptions {
   /// refused.
   bool refuse_emptied_kernels = false;
   bool observed = false;  ///< for the instrumented build
+  int arch = 900;         ///< __CUDA_ARCH__: which instructions there are
   /// Do the lines first … last of a file hold a preprocessor condition? Unset: never.
   std::function<bool(const std::string& file, int first, int last)> guarded = {};
   /// The first line of a file of the user's that pretends to be another file, such as a system header, whose

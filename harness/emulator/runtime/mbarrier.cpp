@@ -1,6 +1,7 @@
 // mbarrier objects: 64 bits in shared memory, which all blocks of a cluster reach, in turns on one OS thread.
 //   bit 63 phase · bits 42-61 expected arrivals · bits 22-41 pending arrivals · bits 0-21 bytes still to
 //   come, signed
+#include "include/capstone_emulator/tensor_memory.h"
 #include "runtime/scheduler.h"
 
 namespace capstone_emu {
@@ -80,6 +81,9 @@ void mbarrier_expect_bytes(std::uint64_t* barrier, unsigned bytes, const char* f
 void complete_bytes(std::uint64_t* barrier, std::size_t bytes) {
   update(barrier, nullptr, 0, [&](Fields& f) { f.bytes -= static_cast<std::int64_t>(bytes); });
 }
+void mbarrier_signal(std::uint64_t* barrier, const char* file, int line) {
+  update(barrier, file, line, [](Fields& f) { --f.pending; });
+}
 void mbarrier_complete_bytes(std::uint64_t* barrier, std::size_t bytes) {
   observe::barrier_used(barrier, __builtin_return_address(0));
   observe::releases(barrier);
@@ -97,6 +101,7 @@ bool mbarrier_completed(std::uint64_t* barrier, bool phase, const char* file, in
   observe::barrier_used(barrier, __builtin_return_address(0));
   if (complete()) return true;
   finish_bulk_loads(barrier);
+  finish_tensor_work(barrier);
   if (complete()) return true;
   yield_to_others();
   return complete();

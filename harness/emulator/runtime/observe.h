@@ -98,6 +98,17 @@ void barrier_used(const void* barrier, const void* pc);
 void multiplies_committed();
 void multiplies_awaited(unsigned still_pending);
 
+/// tcgen05: a block has tensor memory; a lane loads or stores a word of it, and has waited for all of its
+/// loads or stores.
+void tensor_memory_begins(const void* begin, std::size_t bytes);
+void tensor_memory_ends(const void* begin);
+void tensor_moved(const void* word, bool write, const void* pc);
+void tensor_moves_awaited(bool writes);
+/// The running thread issues work of the engine, which touches so many bytes; it is done when a phase of the
+/// barriers is over that the thread commits it to next.
+void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, const void* pc);
+void engine_committed(std::uint64_t* const* barriers, unsigned count, const void* pc);
+
 void flops(std::uint64_t count, const void* pc);
 
 void allocated(const void* begin, std::size_t bytes, bool written);
@@ -155,6 +166,12 @@ inline void barrier_begins(const void*, const void*) {}
 inline void barrier_used(const void*, const void*) {}
 inline void multiplies_committed() {}
 inline void multiplies_awaited(unsigned) {}
+inline void tensor_memory_begins(const void*, std::size_t) {}
+inline void tensor_memory_ends(const void*) {}
+inline void tensor_moved(const void*, bool, const void*) {}
+inline void tensor_moves_awaited(bool) {}
+inline void engine_touches(const void*, unsigned, bool, bool, const void*) {}
+inline void engine_committed(std::uint64_t* const*, unsigned, const void*) {}
 inline void flops(std::uint64_t, const void*) {}
 inline void allocated(const void*, std::size_t, bool) {}
 inline void freed(const void*) {}

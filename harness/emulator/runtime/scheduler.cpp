@@ -262,6 +262,8 @@ void BlockRunner::run_block(std::uint64_t k) {
     }
   if (std::exchange(multiply_groups_used_, false))
     for (std::vector<unsigned>& groups : multiply_groups_) groups.clear();
+  tensor_.reset();
+  tensor_queue_.reset();
   votes_ = {};
   fruitless_yields_ = barriers_ = 0;
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
@@ -354,6 +356,7 @@ inline void BlockRunner::finish_thread() {
   if (cluster_) leave_cluster();
   thread.state = State::kDone;
   ++done_;
+  if (done_ == count_) end_tensor_memory();
   const unsigned warp = thread.linear / kWarpSize;
   warps_[warp].exited |= 1u << (thread.linear % kWarpSize);
   if (warps_[warp].exited == warps_[warp].present) observe::warp_ends(warp);

@@ -155,6 +155,9 @@ struct NamedBarrier {
 inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize),
                           kMaxClusterBlocks = 16;
 
+class TensorMemory;
+struct TensorQueue;
+
 /// Blocks that run at the same time, in turns on one OS thread. Its barrier counts threads; those that left
 /// count as arrived.
 struct Cluster {
@@ -162,6 +165,8 @@ struct Cluster {
   std::uint64_t phase = 0;
   char* arenas[kMaxClusterBlocks] = {};
   unsigned ended = 0, ended_mask = 0;  // blocks, and which
+  std::shared_ptr<TensorMemory> tensor[kMaxClusterBlocks];
+  std::shared_ptr<TensorQueue> tensor_queue;
 };
 /// Where the blocks of a cooperative launch meet.
 struct GridBarrier {
@@ -230,6 +235,12 @@ class BlockRunner {
   std::uint64_t& cluster_phase() { return cluster_phases_[thread_->linear]; }
   void cluster_arrive();
   std::vector<BulkLoad>& bulk_loads() { return bulk_loads_; }
+  /// Tensor memory of this block, or of another one of its cluster; the work on it that is still to be done.
+  TensorMemory& tensor_memory(unsigned rank);
+  TensorQueue& tensor_queue();
+  bool has_tensor_queue() const {
+    return cluster_ ? cluster_->tensor_queue != nullptr : tensor_queue_ != nullptr;
+  }
   /// Of the running thread: at each commit of a group of wgmma, how many its warp had done.
   std::vector<unsigned>& multiply_groups() {
     return multiply_groups_used_ = true, multiply_groups_[thread_->linear];
@@ -241,6 +252,7 @@ class BlockRunner {
   /// Does the address lie in this block's shared memory?
   bool owns(const void* address) const { return address >= arena_ && address < arena_ + arena_size_; }
   Grid& grid() { return *grid_; }
+  std::size_t shared_bytes() const { return arena_size_; }
   State state_of(unsigned thread) const { return threads_[thread].state; }
   unsigned count() const { return count_; }
 
@@ -303,6 +315,8 @@ class BlockRunner {
   void join_cluster(std::uint64_t k);
   void publish_arena();
   void leave_cluster();
+  // tensor_memory.cpp
+  void end_tensor_memory();
   // warp.cpp
   void complete(Warp& warp, unsigned warp_index, unsigned members, Thread* last);
   void recheck_after_exit(unsigned warp_index);
@@ -362,6 +376,10 @@ class BlockRunner {
   std::vector<std::vector<unsigned>> multiply_groups_;  // by thread
   bool multiply_groups_used_ = false;                   // since they were last reset
 
+  // tcgen05, outside of clusters
+  std::shared_ptr<TensorMemory> tensor_;
+  std::shared_ptr<TensorQueue> tensor_queue_;
+
   // shared memory
   char *arena_ = nullptr, *statics_ = nullptr;
   std::size_t arena_size_ = 0, shared_used_ = 0;
@@ -416,6 +434,8 @@ std::size_t shared_slots_size();
 
 /// Tells the mbarrier of bytes that a copy engine has written.
 void complete_bytes(std::uint64_t* barrier, std::size_t bytes);
+/// An engine arrives at the mbarrier.
+void mbarrier_signal(std::uint64_t* barrier, const char* file, int line);
 
 /// Where dynamic shared memory begins in a block's arena.
 inline constexpr std::size_t kDynamicOffset = 1024;

@@ -29,8 +29,8 @@ struct BuildRequest {
   const Resources* resources = nullptr;
   const Sandbox* sandbox = nullptr;  ///< what the compilers run in; nullptr: the source is our own
   std::string label = "kernel";      ///< "human", "llm", "native": for messages
-  int cuda_arch =
-      0;  ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
+  int cuda_arch = 0;  ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 1000 or 800 when only
+                      ///< that can be judged
   BuildVariant variant = BuildVariant::kFast;  ///< emulated backend only
   std::vector<std::filesystem::path> include_folders =
       {};                                     ///< emulated backend only; the compiler may read them
@@ -57,7 +57,9 @@ struct Artifact {
 /// @error no compiler, no CUDA headers (hint: how to get them), disk full.
 struct EmulatedArtifact : Artifact {
   std::string not_judgeable;  ///< named reason with file:line, when the CPU cannot judge it; else empty
-  std::string arch_note;  ///< why it was built for sm_80 although no architecture was requested; else empty
+  /// Why it was built for another architecture than sm_90 although none was requested; and that tcgen05 was
+  /// never run on hardware. Else empty.
+  std::string arch_note;
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 

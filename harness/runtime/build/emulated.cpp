@@ -27,8 +27,10 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kMaxLog = 64 * 1024;    // [B]
-constexpr int kArch = 900, kOlderArch = 800;  // values of __CUDA_ARCH__
+constexpr std::size_t kMaxLog = 64 * 1024;                              // [B]
+constexpr int kArch = 900, kOlderArch = 800, kTensorMemoryArch = 1000;  // values of __CUDA_ARCH__
+/// Said of every result of such a build.
+constexpr const char* kNeverRun = "tcgen05 is emulated from the ISA; never run on hardware here";
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
@@ -632,6 +634,7 @@ class EmulatedBuild {
 
   Result<bool> rewrite() {
     std::vector<std::string> argv = {tools_.rewriter.string(), preprocessed().string(), rewritten().string()};
+    argv.insert(argv.begin() + 1, fmt::format("--arch={}", cuda_arch_));
     if (!request_.problem) argv.insert(argv.begin() + 1, "--program");
     if (fallback_) argv.insert(argv.begin() + 1, "--refuse-emptied");
     if (request_.variant == BuildVariant::kInstrumented) argv.insert(argv.begin() + 1, "--observed");
@@ -990,20 +993,30 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
     return EmulatedBuild(request, cuda_arch, fallback, tools, std::move(scratch), std::move(own_scratch))
         .run();
   };
-  if (request.cuda_arch != 0) return built_for(request.cuda_arch, false);
-  const bool older_allowed =
-      !request.problem || architecture_number(request.problem->arch) <= kOlderArch / 10;
-  if (!older_allowed) return built_for(kArch, false);
+  CAPSTONE_TRY(const std::string source, read_file(request.source));
+  const bool named = source.find("tcgen05") != std::string::npos;
+  if (request.cuda_arch != 0) {
+    CAPSTONE_TRY(EmulatedArtifact built, built_for(request.cuda_arch, false));
+    if (named && request.cuda_arch / 100 == kTensorMemoryArch / 100) built.arch_note = kNeverRun;
+    return built;
+  }
+  auto allows = [&](int cuda_arch) {
+    return !request.problem || architecture_number(request.problem->arch) <= cuda_arch / 10;
+  };
+  if (!allows(kOlderArch) && !allows(kTensorMemoryArch)) return built_for(kArch, false);
   // First with every kernel whole; then with kernels that guards emptied, which this architecture may never
   // launch.
   std::string reason;
   std::optional<EmulatedArtifact> first;
   for (const bool whole : {true, false})
-    for (const int cuda_arch : {kArch, kOlderArch}) {
+    for (const int cuda_arch : {kArch, kTensorMemoryArch, kOlderArch}) {
+      if (cuda_arch != kArch && !allows(cuda_arch)) continue;
+      if (cuda_arch == kTensorMemoryArch && !named && reason.find("tcgen05") == std::string::npos) continue;
       CAPSTONE_TRY(EmulatedArtifact built, built_for(cuda_arch, whole));
       if (built.not_judgeable.empty() && (built.result.ok || cuda_arch == kArch)) {
-        if (cuda_arch == kOlderArch)
-          built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", kOlderArch / 10, kArch / 10, reason);
+        if (cuda_arch != kArch)
+          built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", cuda_arch / 10, kArch / 10, reason);
+        if (cuda_arch == kTensorMemoryArch) built.arch_note += fmt::format("; {}", kNeverRun);
         return built;
       }
       if (reason.empty()) reason = built.not_judgeable;

@@ -2,6 +2,7 @@
 #pragma GCC system_header
 // mma.sync and wgmma: tensor core instructions as warp collectives.
 #include "ptx.h"
+#include "shared_matrix.h"
 
 namespace capstone_emu::ptx {
 
@@ -148,48 +149,23 @@ inline void multiply_add(D* d, const R* a, const R* b, const C* c, const char* f
 
 // ---- wgmma.mma_async: 64 x kColumns, each warp of the four computes its 16 rows ---------------------------
 /// A matrix in shared memory, as its 64-bit descriptor says.
-class SharedMatrix {
- public:
-  /// @param transposed  neighbours along M or N are adjacent, not those along K
-  SharedMatrix(std::uint64_t descriptor, bool transposed, unsigned element_bytes)
-      : start_(from_shared_address((descriptor & 0x3fff) << 4)), leading_((descriptor >> 16 & 0x3fff) << 4),
-        stride_((descriptor >> 32 & 0x3fff) << 4), bytes_(element_bytes), transposed_(transposed) {
-    static constexpr unsigned kSpans[] = {0, 128, 64, 32};
-    span_ = kSpans[descriptor >> 62];
+inline SharedMatrix described(std::uint64_t descriptor, bool transposed, unsigned element_bytes) {
+  static constexpr unsigned kSpans[] = {0, 128, 64, 32};
+  return {from_shared_address((descriptor & 0x3fff) << 4), (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4,
+          kSpans[descriptor >> 62], transposed, element_bytes};
+}
+/// The calling lane's part of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of
+/// the caller's code, like what calls it, so that a finding names the candidate's line.
+inline __attribute__((always_inline)) void note_reads(const SharedMatrix& matrix, unsigned first_row, unsigned rows,
+                                                      unsigned depth) {
+  const unsigned side = 16 / matrix.element_bytes();  // elements side by side
+  const unsigned along = (matrix.transposed() ? rows : depth) / side;
+  for (unsigned i = thread_state.lane; i < rows * depth / side; i += 32) {
+    const unsigned near = i % along * side, far = i / along;
+    if constexpr (observed_by_hooks)
+      wgmma_reads(matrix.transposed() ? matrix.at(first_row + near, far) : matrix.at(first_row + far, near));
   }
-  /// The element `row` along M or N, `k` along K.
-  const char* at(unsigned row, unsigned k) const {
-    std::size_t offset;
-    if (!transposed_) {
-      const unsigned byte = k * bytes_;
-      offset = span_ ? row / 8 * stride_ + row % 8 * span_ + byte
-                     : row / 8 * stride_ + byte / 16 * leading_ + row % 8 * 16 + byte % 16;
-    } else {
-      const unsigned width = (span_ ? span_ : 16) / bytes_;  // elements side by side
-      offset = row % width * bytes_ + k % 8 * (span_ ? span_ : 16) +
-               (span_ ? row / width * leading_ + k / 8 * stride_ : row / width * stride_ + k / 8 * leading_);
-    }
-    const auto address = reinterpret_cast<std::uintptr_t>(start_) + offset;
-    const std::uintptr_t mask = span_ == 128 ? 7 : span_ == 64 ? 3 : span_ == 32 ? 1 : 0;
-    return reinterpret_cast<const char*>(address ^ (address >> 7 & mask) << 4);
-  }
-  /// The calling lane's part of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of
-  /// the caller's code, like what calls it, so that a finding names the candidate's line.
-  __attribute__((always_inline)) void note_reads(unsigned first_row, unsigned rows, unsigned depth) const {
-    const unsigned side = 16 / bytes_;  // elements side by side
-    const unsigned along = (transposed_ ? rows : depth) / side;
-    for (unsigned i = thread_state.lane; i < rows * depth / side; i += 32) {
-      const unsigned near = i % along * side, far = i / along;
-      if constexpr (observed_by_hooks) wgmma_reads(transposed_ ? at(first_row + near, far) : at(first_row + far, near));
-    }
-  }
-
- private:
-  const char* start_;
-  std::size_t leading_, stride_;
-  unsigned bytes_, span_;
-  bool transposed_;
-};
+}
 
 template <class T>
 const void* place_of(const Output<T>& operand) { return &operand.place; }
@@ -235,11 +211,11 @@ struct Wgmma {
           for (int i = 0; i < kPack; ++i)
             a[lane / 4 + r % 2 * 8][r / 2 * 4 * kPack + lane % 4 * kPack + i] = A::element(at(lane).a[r], i);
     } else {
-      const SharedMatrix matrix(any.a_descriptor, any.a_transposed, kBytes);
+      const SharedMatrix matrix = described(any.a_descriptor, any.a_transposed, kBytes);
       for (unsigned row = 0; row < 16; ++row)
         for (unsigned k = 0; k < kDepth; ++k) a[row][k] = element<A>(matrix.at(first_row + row, k));
     }
-    const SharedMatrix matrix(any.b_descriptor, any.b_transposed, kBytes);
+    const SharedMatrix matrix = described(any.b_descriptor, any.b_transposed, kBytes);
     for (unsigned column = 0; column < kColumns; ++column)
       for (unsigned k = 0; k < kDepth; ++k) b[k][column] = element<B>(matrix.at(column, k));
     const bool negative = any.negate_a != any.negate_b;
@@ -273,8 +249,8 @@ struct Wgmma {
     op.compute = multiply;
     note_flops(2 * 16 * kColumns * kDepth / 32);
     if (!lane.a)
-      SharedMatrix(lane.a_descriptor, lane.a_transposed, kBytes).note_reads(thread_state.linear / 32 % 4 * 16, 16, kDepth);
-    SharedMatrix(lane.b_descriptor, lane.b_transposed, kBytes).note_reads(0, kColumns, kDepth);
+      note_reads(described(lane.a_descriptor, lane.a_transposed, kBytes), thread_state.linear / 32 % 4 * 16, 16, kDepth);
+    note_reads(described(lane.b_descriptor, lane.b_transposed, kBytes), 0, kColumns, kDepth);
     warp_collective(op);
   }
 };

@@ -1,0 +1,101 @@
+// tcgen05 of a pair of blocks (.cta_group::2): one thread multiplies for both. A and D are split by rows, B by columns
+// (PTX ISA 9.0, 9.7.16.5.1; layouts A and B of 9.7.16.10.5). Four steps along K, descriptors advanced inside a
+// swizzled row; the commit tells the barriers of both blocks.
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+constexpr int kN = 64, kK = 64;
+
+__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+/// 128-byte swizzle: 16-byte piece p of row r lies at p ^ (r % 8).
+__device__ uint64_t descriptor(const void* tile) {
+  return (shared_address(tile) & 0x3ffff) >> 4 | uint64_t{1} << 16 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 46 | uint64_t{2} << 61;
+}
+__device__ void put_rows(__nv_bfloat16* tile, const __nv_bfloat16* from, int rows) {
+  for (int i = threadIdx.x; i < rows * kK; i += blockDim.x) {
+    const int row = i / kK, k = i % kK;
+    tile[row * kK + ((k / 8) ^ (row % 8)) * 8 + k % 8] = from[i];
+  }
+}
+
+template <int kM>
+__global__ void __cluster_dims__(2, 1, 1) multiply(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c) {
+  constexpr int kRows = kM / 2, kColumns = kM == 256 ? kN : kN / 2;  // of D in one block's tensor memory
+  __shared__ __align__(1024) __nv_bfloat16 tile_a[kRows * kK], tile_b[kN / 2 * kK];
+  __shared__ uint64_t barrier;
+  __shared__ uint32_t address;
+  const uint32_t warp = threadIdx.x / 32;
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  put_rows(tile_a, a + rank * kRows * kK, kRows);
+  put_rows(tile_b, b + rank * (kN / 2) * kK, kN / 2);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+  meet_cluster();
+  if (warp == 0)
+    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], 64;" ::"r"(shared_address(&address)) : "memory");
+  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+  meet_cluster();
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  const uint32_t d = address;
+  if (rank == 0 && threadIdx.x == 0) {
+    const uint32_t instruction = 1 << 4 | 1 << 7 | 1 << 10 | kN >> 3 << 17 | kM >> 4 << 24;  // f32 = bf16 x bf16
+    for (int k = 0; k < kK; k += 16)
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\ntcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;\n}" ::"r"(d),
+                   "l"(descriptor(tile_a) + k * 2 / 16), "l"(descriptor(tile_b) + k * 2 / 16), "r"(instruction), "r"(k));
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "h"(static_cast<uint16_t>(3)) : "memory");
+  }
+  asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n@!p bra again;\n}" ::"r"(shared_address(&barrier)) : "memory");
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  for (int column = 0; column < kColumns; ++column) {
+    uint32_t word;
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(word) : "r"(d + (warp * 32 << 16) + column));
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+    // layout B: the second half of the columns lies in lanes 64 to 127
+    const int row = rank * kRows + threadIdx.x % kRows, at = column + threadIdx.x / kRows * kColumns;
+    c[row * kN + at] = __uint_as_float(word);
+  }
+  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+  __syncthreads();
+  if (warp == 0) {
+    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, 64;" ::"r"(d));
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
+  }
+  meet_cluster();
+}
+
+template <int kM>
+int wrong_results() {
+  __nv_bfloat16 *a, *b;
+  float* c;
+  cudaMallocManaged(&a, kM * kK * sizeof *a);
+  cudaMallocManaged(&b, kN * kK * sizeof *b);
+  cudaMallocManaged(&c, kM * kN * sizeof *c);
+  auto left = [](int row, int k) { return static_cast<float>((row * 3 + k * 5) % 13 - 6); };
+  auto right = [](int column, int k) { return static_cast<float>((column * 7 + k) % 11 - 5) * 0.5f; };
+  for (int i = 0; i < kM * kK; ++i) a[i] = __float2bfloat16(left(i / kK, i % kK));
+  for (int i = 0; i < kN * kK; ++i) b[i] = __float2bfloat16(right(i / kK, i % kK));
+  multiply<kM><<<2, 128>>>(a, b, c);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+  int wrong = 0;
+  for (int row = 0; row < kM; ++row)
+    for (int column = 0; column < kN; ++column) {
+      float sum = 0;
+      for (int k = 0; k < kK; ++k) sum += left(row, k) * right(column, k);
+      wrong += c[row * kN + column] != sum;
+    }
+  return wrong;
+}
+
+int main() {
+  const int large = wrong_results<256>(), small = large ? 0 : wrong_results<128>();
+  if (large || small) std::printf("M = 256: %d wrong, M = 128: %d wrong\n", large, small);
+  std::puts(large || small ? "FAIL" : "PASS");
+}

@@ -1,0 +1,75 @@
+// What the emulator says of mistakes with tensor memory (tensor_memory_mistakes.cu). Each rule is the PTX
+// ISA's.
+#include <gtest/gtest.h>
+
+#include "harness/runtime/build/run_program.h"
+#include "tests/emulator/bench_of_kernels.h"
+
+namespace capstone::test {
+namespace {
+
+ProcessResult run_with(int mistake, const std::string& schedule, BuildVariant variant = BuildVariant::kFast) {
+  ProgramRequest request;
+  request.source = std::filesystem::path(CAPSTONE_TEST_PROGRAMS).parent_path() / "tensor_memory_mistakes.cu";
+  request.arguments = {std::to_string(mistake)};
+  request.schedule = schedule;
+  request.variant = variant;
+  auto run = run_emulated_program(request, test_resources());
+  EXPECT_TRUE(run) << render(run.error());
+  if (!run) return {};
+  EXPECT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+  EXPECT_NE(run->build.arch_note.find("never run on hardware here"), std::string::npos)
+      << run->build.arch_note;
+  return run->process;
+}
+
+TEST(TensorMemory, TheRightTileIsNotAccused) {
+  for (const std::string& schedule : kSchedules) {
+    const ProcessResult right = run_with(0, schedule);
+    EXPECT_EQ(right.out, "PASS\n") << schedule << right.err;
+  }
+  EXPECT_EQ(run_with(0, "forward", BuildVariant::kInstrumented).out, "PASS\n");
+}
+
+TEST(TensorMemory, MistakesAreNamed) {
+  static const std::pair<int, const char*> kMistakes[] = {
+      {1, "the tcgen05.mma in "},
+      {2, "tcgen05.ld: nothing orders it behind the tcgen05.mma"},
+      {3, "it was not waited for"},
+      {4, "no tcgen05.fence::before_thread_sync follows the tcgen05.st"},
+      {5, "no tcgen05.fence::after_thread_sync precedes it"},
+      {6, "its 32 columns of tensor memory are never freed"},
+      {7, "are no allocation, or were freed before"},
+      {8, "warp 1 frees what warp 0 allocated"},
+      {9, "the block has given up its right to allocate"},
+      {10, "tcgen05.alloc: 48 columns"},
+      {11, "64 columns behind an allocation of 32"},
+      {12, ".cta_group::2 in a kernel that has used .cta_group::1"},
+      {13, "warp 1 may touch lanes 32 to 63, and the address begins at lane 0"},
+      {14, "columns 32 to 32 of tensor memory are not allocated"},
+      {15, "bits 46 to 48 must be 0b001"},
+      {16, "swizzling mode 3 (bits 61 to 63) does not exist"},
+      {17, "128 x 0 (M x N) does not exist"},
+      {18, "type 3 of matrix A"},
+      {19, "bits from 6 on are reserved and not 0"},
+      {20, "96 x 32 (M x N) does not exist"},
+      {21, "matrix A reaches beyond the block's shared memory"},
+      {22, "the tcgen05.ld in "},
+      {23, "tcgen05.dealloc: the tcgen05.mma in "},
+      {24, "the lanes of the warp give different operands"}};
+  for (const auto& [mistake, text] : kMistakes) {
+    const ProcessResult run = run_with(mistake, "forward");
+    EXPECT_NE(run.status, 0) << mistake;
+    EXPECT_NE(run.err.find(text), std::string::npos) << mistake << ": " << text << "\n" << run.err;
+  }
+}
+
+TEST(TensorMemory, WhatOnlyOrderShowsIsARace) {
+  const ProcessResult unordered = run_with(30, "forward", BuildVariant::kInstrumented);
+  EXPECT_NE(unordered.status, 0) << unordered.out;
+  const ProcessResult early = run_with(31, "forward", BuildVariant::kInstrumented);
+  EXPECT_NE(early.err.find("race on a register of tcgen05.ld"), std::string::npos) << early.err;
+}
+
+}  // namespace
+}  // namespace capstone::test
