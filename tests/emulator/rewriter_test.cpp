@@ -7,6 +7,12 @@
 namespace capstone::rewriter {
 namespace {
 
+constexpr int kArch = 900;
+
+Translation translate(std::string_view ptx, const std::vector<std::string>& names = {}) {
+  return translate_ptx(ptx, names, kArch);
+}
+
 /// Rewrites text as if it were kernel.cu, and squeezes runs of blanks.
 Rewritten rewrite_file(const std::string& text) { return rewrite("# 1 \"kernel.cu\"\n" + text); }
 std::string squeezed(const std::string& text) {
@@ -249,8 +255,8 @@ TEST(Asm, OperandsAreBoundInOrder) {
 }
 
 TEST(Ptx, PredicatesRegistersAndScopes) {
-  const Translation t = translate_ptx(
-      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.cg.shared.global.L2::128B [%1], [%2], 16; }", {});
+  const Translation t = translate(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.cg.shared.global.L2::128B [%1], [%2], 16; }");
   EXPECT_EQ(t.unsupported, "");
   expect_contains(t.code, "capstone_emu::ptx::Register capstone_r_p;");
   expect_contains(t.code, "if ((capstone_r_p.bits() & 1))");
@@ -258,22 +264,20 @@ TEST(Ptx, PredicatesRegistersAndScopes) {
 
 TEST(Ptx, MatrixShapesAndTypesAreChecked) {
   const std::string operands = " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};";
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands, {}).unsupported,
-            "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands, {}).unsupported,
-            "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};", {})
-                .unsupported,
-            "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32" + operands, {}).unsupported, "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" + operands, {}).unsupported,
+  EXPECT_EQ(translate("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands).unsupported, "");
+  EXPECT_EQ(translate("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands).unsupported, "");
+  EXPECT_EQ(
+      translate("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};").unsupported,
+      "");
+  EXPECT_EQ(translate("mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32" + operands).unsupported, "");
+  EXPECT_EQ(translate("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" + operands).unsupported,
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
-  EXPECT_EQ(translate_ptx("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" + operands, {}).unsupported,
+  EXPECT_EQ(translate("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" + operands).unsupported,
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
 }
 
 TEST(Ptx, LabelsBecomeLocalLabels) {
-  const Translation t = translate_ptx(
+  const Translation t = translate(
       "{ .reg .pred P1; WAIT_%=: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1; @P1 bra DONE; "
       "bra WAIT_%=; DONE: }",
       {});
@@ -286,8 +290,8 @@ TEST(Ptx, LabelsBecomeLocalLabels) {
 TEST(Ptx, TensorCopiesTakeAsManyCoordinatesAsDimensions) {
   const std::string copy =
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {";
-  EXPECT_EQ(translate_ptx(copy + "%3, %4}], [%2];", {}).unsupported, "");
-  EXPECT_NE(translate_ptx(copy + "%3}], [%2];", {}).unsupported, "");
+  EXPECT_EQ(translate(copy + "%3, %4}], [%2];").unsupported, "");
+  EXPECT_NE(translate(copy + "%3}], [%2];").unsupported, "");
 }
 
 TEST(Ptx, NamedBarriersAndClusters) {
@@ -296,11 +300,11 @@ TEST(Ptx, NamedBarriersAndClusters) {
         "barrier.cluster.arrive.release.aligned;", "barrier.cluster.wait.acquire.aligned;",
         "mapa.shared::cluster.u32 %0, %1, %2;", "setmaxnreg.inc.sync.aligned.u32 232;", "fence.proxy.async;",
         "wgmma.fence.sync.aligned;", "redux.sync.add.s32 %0, %1, 0xffffffff;"})
-    EXPECT_EQ(translate_ptx(text, {}).unsupported, "") << text;
+    EXPECT_EQ(translate(text).unsupported, "") << text;
 }
 
 TEST(Ptx, CommentsAndSymbolicNames) {
-  const Translation t = translate_ptx("// nothing\nmov.b32 %[to], /* from */ %[from];", {"to", "from"});
+  const Translation t = translate("// nothing\nmov.b32 %[to], /* from */ %[from];", {"to", "from"});
   EXPECT_EQ(t.unsupported, "");
   expect_contains(t.code, "capstone_p0");
 }
@@ -308,8 +312,8 @@ TEST(Ptx, CommentsAndSymbolicNames) {
 TEST(Ptx, GarbageIsUnsupportedAndNotACrash) {
   for (const char* text : {"@", "{", "mov.b32 %0", "mov.b32 %0,", "mov.b32 [", "ld.global.v4.f32 {", "%%",
                            "mma.sync;", "cp.async;", ".reg", "setp.eq.s32 p, q"})
-    translate_ptx(text, {});
-  EXPECT_NE(translate_ptx("frobnicate.b32 %0, %1;", {}).unsupported, "");
+    translate(text);
+  EXPECT_NE(translate("frobnicate.b32 %0, %1;").unsupported, "");
 }
 
 TEST(Cluster, DimensionsAreAskedForFirst) {
