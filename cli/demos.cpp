@@ -117,6 +117,35 @@ Result<void> receipt(const Context& context) {
   return {};
 }
 
+// L2's launch, warp by warp: a mark for each thread, and the elements that it owns.
+Result<void> grid(const Context& context) {
+  constexpr int kElements = 100, kThreads = 64, kWarp = 32, kBlocks = (kElements + kThreads - 1) / kThreads;
+  tell(context, fmt::format("add<<<{}, {}>>>(x, y, {}):   i = blockIdx.x * blockDim.x + threadIdx.x\n",
+                            kBlocks, kThreads, kElements));
+  Table table({"block", "warp", "threadIdx.x", "its 32 threads", "elements"});
+  for (int block = 0; block < kBlocks; ++block)
+    for (int first = 0; first < kThreads; first += kWarp) {
+      const int begin = block * kThreads + first, end = std::min(begin + kWarp, kElements);
+      std::string threads;
+      for (int i = begin; i < begin + kWarp; ++i) threads += i < kElements ? "█" : "·";
+      table.row({first == 0 ? std::to_string(block) : "", std::to_string(first / kWarp),
+                 fmt::format("{}-{}", first, first + kWarp - 1), threads,
+                 fmt::format("{}-{}", begin, end - 1)});
+    }
+  tell(context, table.text(context.terminal));
+  const int launched = kBlocks * kThreads;
+  tell(context,
+       fmt::format("\n█ has an element, · has none: {} threads for {} elements, {} without. The guard "
+                   "`if (i < n)` stops them.\nA warp runs as one: the last one takes as long for {} "
+                   "elements as the others for {}.",
+                   launched, kElements, launched - kElements, kElements % kWarp, kWarp));
+  tell(context,
+       fmt::format("\nWith a grid-stride loop, <<<1, {0}>>> covers all: thread 0 adds elements 0 and {0}, "
+                   "thread {1} adds element {1} alone.",
+                   kThreads, kElements - kThreads));
+  return {};
+}
+
 // One core, three loops, i-k-j so that memory is read in order.
 double cpu_multiply_seconds(int n) {
   std::vector<float> a(static_cast<std::size_t>(n) * n, 1.5f), b(a.size(), 0.5f), c(a.size(), 0.0f);
@@ -499,6 +528,8 @@ const std::vector<Demo>& demos() {
        "Nothing is clever yet. There are only more hands.", alone<cpu_vs_gpu>},
       {"mountain", "L1", "naive matmul and the library, back to back",
        "That gap is the mountain. We climb it until lecture 6.", alone<mountain>},
+      {"grid", "L2", "a launch drawn: blocks, warps, threads, and the threads without an element",
+       "You write one thread. The launch decides how many there are.", alone<grid>},
       {"warmup",
        "L2",
        "the first launches of a process, one by one",

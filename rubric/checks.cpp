@@ -181,18 +181,27 @@ Fact answered(const Sources& s, int number) {
           {}};
 }
 
-// "; 312 samples in 5 runs, ratio 1.42x [1.40, 1.44]"
+/// Of gate two's warm-up [s]; 0: not recorded.
+double warm_up_seconds(const Measurement& m) {
+  const Json::json_pointer place("/seconds/warming_up");
+  return m.environment.contains(place) && m.environment[place].is_number()
+             ? m.environment[place].get<double>()
+             : 0;
+}
+
+// "; 312 samples in 5 runs after 1.5 s of warm-up, ratio 1.42x [1.40, 1.44]"
 std::string timing_text(const Measurement& m) {
   const Arm* own = candidate_arm(m);
   if (!own) return {};
   std::size_t samples = 0;
   for (const auto& run : own->samples_ms) samples += run.size();
   const Arm* baseline = baseline_arm(m);
-  return fmt::format("; {} in {}, ratio {}{}", plural(samples, "sample"),
-                     plural(own->samples_ms.size(), "run"), speedup_text(m),
-                     baseline == nullptr
-                         ? std::string()
-                         : " over " + (baseline->label.empty() ? baseline->name : baseline->label));
+  const double warm_up = warm_up_seconds(m);
+  return fmt::format(
+      "; {} in {}{}, ratio {}{}", plural(samples, "sample"), plural(own->samples_ms.size(), "run"),
+      warm_up > 0 ? fmt::format(" after {:.1f} s of warm-up", warm_up) : "", speedup_text(m),
+      baseline == nullptr ? std::string()
+                          : " over " + (baseline->label.empty() ? baseline->name : baseline->label));
 }
 
 Fact timed_or_explained(const Sources& s) {

@@ -216,6 +216,15 @@ TEST_F(Demos, FeedbackPlaysARecordedRefinement) {
   EXPECT_TRUE(says(shown.out, "we are HERE"));
 }
 
+TEST_F(Demos, GridDrawsTheThreadsWithoutAnElement) {
+  const Outcome shown = capstone({"demo", "grid"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "128 threads for 100 elements, 28 without"));
+  EXPECT_TRUE(says(shown.out, "████····························"));
+  EXPECT_TRUE(says(shown.out, "96-99"));
+  EXPECT_TRUE(says(shown.out, "thread 0 adds elements 0 and 64"));
+}
+
 TEST_F(Demos, OffByOneIsDiagnosed) {
   Outcome shown = capstone({"demo", "off-by-one"});
   ASSERT_EQ(shown.code, 0) << shown;
@@ -427,7 +436,7 @@ TEST_F(Demos, AreListedAndMisspellingsAnswered) {
        {"mountain",   "cpu-vs-gpu",    "warmup",         "cold-cache",    "off-by-one", "receipt",
         "coalescing", "bank-conflict", "online-softmax", "flash-traffic", "roofline",   "two-gates",
         "traffic",    "timelines",     "prefill-decode", "quadrant",      "serving",    "formats",
-        "monkeys",    "feedback",      "evolution",      "two-gpus",      "opening"})
+        "monkeys",    "feedback",      "evolution",      "two-gpus",      "opening",    "grid"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

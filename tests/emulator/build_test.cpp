@@ -329,11 +329,13 @@ TEST(Build, AKernelThatIsABareAddressToTheLastIsNotJudgeable) {
 }
 
 TEST(Build, UnknownRuntimeCallIsNotJudgeable) {
-  const std::string source =
-      kHead + kLaunch +
-      " {\n  cudaGraphNode_t node;\n  cudaGraphAddEmptyNode(&node, nullptr, nullptr, 0);  // here\n}\n";
+  const std::string source = kHead + kLaunch +
+                             " {\n  cudaGraphConditionalHandle handle;\n  "
+                             "cudaGraphConditionalHandleCreate(&handle, nullptr, 0, 0);  "
+                             "// here\n}\n";
   const EmulatedArtifact artifact = build(source);
-  EXPECT_NE(artifact.not_judgeable.find("CUDA API call 'cudaGraphAddEmptyNode'"), std::string::npos)
+  EXPECT_NE(artifact.not_judgeable.find("CUDA API call 'cudaGraphConditionalHandleCreate'"),
+            std::string::npos)
       << artifact.not_judgeable << artifact.result.log;
   EXPECT_NE(artifact.not_judgeable.find(":" + std::to_string(line_of(source, "// here")) + ": "),
             std::string::npos)

@@ -145,6 +145,8 @@ TEST_F(RubricTest, EvidenceNamesItsNumbers) {
       << facts["numbers_agree"];
   EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos)
       << facts["timed_or_explained"];
+  EXPECT_NE(facts["timed_or_explained"].find(" after 1.5 s of warm-up, ratio "), std::string::npos)
+      << facts["timed_or_explained"];
   EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos)
       << facts["predicted_first"];
   EXPECT_NE(facts["versions_discussed"].find(" of 4 versions with a measurement in the same paragraph"),
