@@ -52,8 +52,8 @@ void show_table(const Context& context, const TwoGpusRun& run, Exchange exchange
     const ExchangeSplit parts = split_of(run, one, exchange);
     const auto us = [](double value) { return fmt::format("{:.1f}", value); };
     table.row({std::to_string(one.tokens), one.routing, exchange == Exchange::kDispatch ? one.format : "bf16",
-               fmt::format("{:.2g}", parts.bytes / 1e6),
-               fmt::format("{:.3g} [{:.3g}, {:.3g}]", parts.time.point, parts.time.low, parts.time.high),
+               fmt::format("{:.1f}", parts.bytes / 1e6),
+               fmt::format("{:.0f} [{:.0f}, {:.0f}]", parts.time.point, parts.time.low, parts.time.high),
                us(parts.wire), us(parts.wait()), us(parts.launch), us(parts.other), us(parts.rest)});
   }
   tell(context, exchange == Exchange::kDispatch ? "dispatch:\n" : "\ncombine:\n");
