@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, and runs all tests that need no GPU. Arguments go to ctest.
+# CAPSTONE_WHOLE_LADDERS=1 in the environment judges every rung, and each in whole: before a release, and after
+# work on the judge, the emulator or a rung. Without it, the first and the last rung of each ladder are judged.
 # CAPSTONE_WERROR=ON in the environment turns compiler warnings into errors (.ci/run does).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -72,14 +72,31 @@ std::string explain(const Measurement& m) {
   return text;
 }
 
-/// The last rung of each ladder is what others are measured against. The rungs before it do not change; they
-/// get the whole gate where CAPSTONE_WHOLE_LADDERS is set, as it is before a release.
+/// The rung of its ladder that others are measured against.
+bool is_last(const fs::path& rung) {
+  const auto rungs = all_rungs();
+  const auto next = std::upper_bound(rungs.begin(), rungs.end(), rung);
+  return next == rungs.end() || next->parent_path() != rung.parent_path();
+}
+bool is_first(const fs::path& rung) {
+  const auto rungs = all_rungs();
+  const auto here = std::lower_bound(rungs.begin(), rungs.end(), rung);
+  return here == rungs.begin() || std::prev(here)->parent_path() != rung.parent_path();
+}
+
+/// Whole ladders are judged before a release and after work on the judge, the emulator or a rung; otherwise
+/// the first and the last rung of each are, because those between do not change.
+bool judges_whole_ladders() { return std::getenv("CAPSTONE_WHOLE_LADDERS") != nullptr; }
+
+std::vector<fs::path> judged_rungs() {
+  std::vector<fs::path> rungs = all_rungs();
+  if (!judges_whole_ladders())
+    std::erase_if(rungs, [](const fs::path& rung) { return !is_first(rung) && !is_last(rung); });
+  return rungs;
+}
+
 Look look_at(const fs::path& rung) {
-  if (std::getenv("CAPSTONE_WHOLE_LADDERS")) return Look::kWhole;
-  fs::path last;
-  for (const auto& entry : fs::directory_iterator(rung.parent_path()))
-    if (entry.path().extension() == ".cu") last = std::max(last, entry.path());
-  return rung == last ? Look::kWhole : Look::kOutputs;
+  return judges_whole_ladders() || is_last(rung) ? Look::kWhole : Look::kOutputs;
 }
 
 void expect_right(const std::string& problem_id, const fs::path& source) {
@@ -100,11 +117,14 @@ TEST_P(Rung, HeaderAnswersEveryQuestion) {
         << GetParam() << " has no line that begins with '" << field << "'";
 }
 
-TEST_P(Rung, PassesGateOneOnTheCpu) {
+class JudgedRung : public testing::TestWithParam<fs::path> {};
+
+TEST_P(JudgedRung, PassesGateOneOnTheCpu) {
   expect_right(GetParam().parent_path().filename().string(), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Rung, testing::ValuesIn(all_rungs()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ladder, JudgedRung, testing::ValuesIn(judged_rungs()), test_name);
 
 TEST(Ladders, EachProblemHasOne) {
   std::set<std::string> problems;
