@@ -72,31 +72,30 @@ std::string explain(const Measurement& m) {
   return text;
 }
 
-/// The rung of its ladder that others are measured against.
-bool is_last(const fs::path& rung) {
-  const auto rungs = all_rungs();
-  const auto next = std::upper_bound(rungs.begin(), rungs.end(), rung);
-  return next == rungs.end() || next->parent_path() != rung.parent_path();
-}
-bool is_first(const fs::path& rung) {
-  const auto rungs = all_rungs();
-  const auto here = std::lower_bound(rungs.begin(), rungs.end(), rung);
-  return here == rungs.begin() || std::prev(here)->parent_path() != rung.parent_path();
-}
-
 /// Whole ladders are judged before a release and after work on the judge, the emulator or a rung; otherwise
 /// the first and the last rung of each are, because those between do not change.
 bool judges_whole_ladders() { return std::getenv("CAPSTONE_WHOLE_LADDERS") != nullptr; }
 
 std::vector<fs::path> judged_rungs() {
-  std::vector<fs::path> rungs = all_rungs();
-  if (!judges_whole_ladders())
-    std::erase_if(rungs, [](const fs::path& rung) { return !is_first(rung) && !is_last(rung); });
-  return rungs;
+  const std::vector<fs::path> all = all_rungs();
+  if (judges_whole_ladders()) return all;
+  std::vector<fs::path> judged;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const fs::path ladder = all[i].parent_path();
+    const bool first = i == 0 || all[i - 1].parent_path() != ladder;
+    const bool last = i + 1 == all.size() || all[i + 1].parent_path() != ladder;
+    if (first || last) judged.push_back(all[i]);
+  }
+  return judged;
 }
 
+/// The last rung of each ladder is what others are measured against: it gets the whole gate.
 Look look_at(const fs::path& rung) {
-  return judges_whole_ladders() || is_last(rung) ? Look::kWhole : Look::kOutputs;
+  if (judges_whole_ladders()) return Look::kWhole;
+  fs::path last;
+  for (const auto& entry : fs::directory_iterator(rung.parent_path()))
+    if (entry.path().extension() == ".cu") last = std::max(last, entry.path());
+  return rung == last ? Look::kWhole : Look::kOutputs;
 }
 
 void expect_right(const std::string& problem_id, const fs::path& source) {

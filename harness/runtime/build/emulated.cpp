@@ -746,7 +746,7 @@ class EmulatedBuild {
     if (!brief.empty()) compiling.read.push_back(fs::absolute(precompiled_));
     CAPSTONE_TRY(ProcessResult process, run_step(compiling));
     if (!brief.empty() && !process.ok() && process.end == ProcessResult::End::kExited) {
-      // What is said of a mistake is said of the whole text.
+      // Messages come from the whole text: its lines are those of the source.
       compiling = step(compile_command(rewritten()));
       CAPSTONE_TRY(process, run_step(compiling));
     }

@@ -84,6 +84,11 @@ enum BlockStoreAlgorithm {
 namespace detail {
 inline int rank() { return static_cast<int>(capstone_emu::thread_state.linear); }
 inline int lane() { return static_cast<int>(capstone_emu::thread_state.lane); }
+/// Which of the block's elements is the thread's i-th.
+template <bool kStriped, int kThreads, int kItems>
+int place(int i) {
+  return kStriped ? i * kThreads + rank() : rank() * kItems + i;
+}
 template <class T, int N, class Op>
 T combined(const T (&items)[N], Op op) {
   T all = items[0];
@@ -241,9 +246,7 @@ class BlockLoad {
   }
 
  private:
-  static int place(int i) {
-    return kHow == BLOCK_LOAD_STRIPED ? i * kX * kY * kZ + detail::rank() : detail::rank() * kItems + i;
-  }
+  static int place(int i) { return detail::place<kHow == BLOCK_LOAD_STRIPED, kX * kY * kZ, kItems>(i); }
 };
 template <class T, int kX, int kItems, BlockStoreAlgorithm kHow = BLOCK_STORE_DIRECT, int kY = 1, int kZ = 1>
 class BlockStore {
@@ -254,8 +257,7 @@ class BlockStore {
   template <class Iterator>
   void Store(Iterator to, T (&items)[kItems], int valid = kX * kY * kZ * kItems) {
     for (int i = 0; i < kItems; ++i) {
-      const int at =
-          kHow == BLOCK_STORE_STRIPED ? i * kX * kY * kZ + detail::rank() : detail::rank() * kItems + i;
+      const int at = detail::place<kHow == BLOCK_STORE_STRIPED, kX * kY * kZ, kItems>(i);
       if (at < valid) to[at] = items[i];
     }
   }
