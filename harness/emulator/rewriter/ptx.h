@@ -67,8 +67,11 @@ class OperandCode {
   }
   std::string address(std::size_t i, bool shared) const {
     if (operand(i).kind != Operand::Kind::kAddress) throw Unsupported{};
-    return std::string("capstone_emu::ptx::") + (shared ? "shared_pointer" : "generic_pointer") + "(" +
-           operand(i).value + ", " + operand(i).offset + ")";
+    const char* pointer = !shared                                                       ? "generic_pointer"
+                          : in_->mnemonic.find(".shared::cluster") != std::string::npos ? "cluster_pointer"
+                                                                                        : "shared_pointer";
+    return std::string("capstone_emu::ptx::") + pointer + "(" + operand(i).value + ", " + operand(i).offset +
+           ")";
   }
   std::vector<std::string> vector(std::size_t i) const {
     if (operand(i).kind == Operand::Kind::kValue) return {operand(i).value};

@@ -68,7 +68,7 @@ ClusterView BlockRunner::cluster_view() const {
 }
 ClusterView cluster_view() { return BlockRunner::current()->cluster_view(); }
 
-char* remote_shared_memory(unsigned rank, std::uint32_t offset) {
+char* remote_shared_memory(unsigned rank, std::uint32_t address) {
   BlockRunner& runner = *BlockRunner::current();
   Cluster& cluster = runner.cluster("an address in another block's shared memory");
   char* base = rank < runner.grid().cluster_blocks ? cluster.arenas[rank] : nullptr;
@@ -83,7 +83,7 @@ char* remote_shared_memory(unsigned rank, std::uint32_t offset) {
         "shared memory of block " + std::to_string(rank) +
             " of the cluster, which has left the kernel: on a GPU another block may have it by now",
         "call cluster.sync() at the end of the kernel, so that no block leaves while others reach into it");
-  return base + offset;
+  return base + (address & kSharedOffsetMask);
 }
 
 unsigned rank_of_shared_memory(const void* address) {

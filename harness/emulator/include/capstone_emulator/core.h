@@ -109,18 +109,27 @@ bool is_local(const void* pointer);
 std::size_t dynamic_shared_size();
 inline void* dynamic_shared() { return thread_state.dynamic_shared; }
 
-/// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is
-/// the rank of its block plus one; 0 is the own block, so that a shared::cta address is a shared::cluster
-/// address, too.
+/// A pointer's 32-bit address in the shared window, and back. The upper byte is the rank of its block in the
+/// cluster, as the machine code of sm_90 puts it there (S2UR of SR_CgaCtaId, then ULEA by 24): so a shared::cta
+/// address is a shared::cluster address, too, and who builds a descriptor of an address has to mask it.
 inline constexpr unsigned kClusterRankShift = 24;
+inline constexpr std::uint32_t kSharedOffsetMask = (1u << kClusterRankShift) - 1;
 inline std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(static_cast<const char*>(pointer) - thread_state.shared_base);
+  return static_cast<std::uint32_t>(static_cast<const char*>(pointer) - thread_state.shared_base) |
+         thread_state.cluster_rank << kClusterRankShift;
 }
-char* remote_shared_memory(unsigned rank, std::uint32_t offset);
-inline char* from_shared_address(std::uint64_t address) {
-  const std::uint32_t offset = static_cast<std::uint32_t>(address) & ((1u << kClusterRankShift) - 1);
+/// What corresponds to shared address `address` in block `rank` of the cluster.
+char* remote_shared_memory(unsigned rank, std::uint32_t address);
+inline char* from_cluster_address(std::uint64_t address) {
+  const std::uint32_t offset = static_cast<std::uint32_t>(address) & kSharedOffsetMask;
   const unsigned owner = static_cast<std::uint32_t>(address) >> kClusterRankShift;
-  return __builtin_expect(owner != 0, 0) ? remote_shared_memory(owner - 1, offset) : thread_state.shared_base + offset;
+  return __builtin_expect(owner != thread_state.cluster_rank, 0) ? remote_shared_memory(owner, offset)
+                                                                 : thread_state.shared_base + offset;
+}
+/// For instructions on shared::cta: a masked address is one of the own block.
+inline char* from_shared_address(std::uint64_t address) {
+  return __builtin_expect(address > kSharedOffsetMask, 0) ? from_cluster_address(address)
+                                                          : thread_state.shared_base + address;
 }
 
 // ---- barriers ---------------------------------------------------------------------------------------------

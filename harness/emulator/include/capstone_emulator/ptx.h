@@ -84,6 +84,10 @@ template <class Operand>
 inline char* shared_pointer(const Operand& address, std::int64_t offset) {
   return from_shared_address(address.bits() + static_cast<std::uint64_t>(offset));
 }
+template <class Operand>
+inline char* cluster_pointer(const Operand& address, std::int64_t offset) {
+  return from_cluster_address(address.bits() + static_cast<std::uint64_t>(offset));
+}
 inline void require_aligned(const void* pointer, unsigned alignment, const char* instruction, const char* file,
                             int line) {
   if (reinterpret_cast<std::uintptr_t>(pointer) % alignment)

@@ -18,12 +18,9 @@ inline bool elect(std::uint32_t mask, const char* file, int line) {
 
 /// The place in block `rank` of the cluster that corresponds to `address` here.
 inline std::uint32_t map_shared_address(std::uint32_t address, std::uint32_t rank) {
-  return (address & ((1u << kClusterRankShift) - 1)) | (rank + 1) << kClusterRankShift;
+  return (address & kSharedOffsetMask) | rank << kClusterRankShift;
 }
-inline std::uint32_t cluster_rank_of(std::uint32_t address) {
-  const std::uint32_t owner = address >> kClusterRankShift;
-  return owner ? owner - 1 : thread_state.cluster_rank;
-}
+inline std::uint32_t cluster_rank_of(std::uint32_t address) { return address >> kClusterRankShift; }
 
 template <class... Coordinates>
 inline void tensor_to_shared(char* to, const char* map, std::uint64_t* barrier, unsigned multicast, const char* file, int line,
