@@ -79,15 +79,14 @@ __global__ void tiled(const __nv_bfloat16* __restrict__ a, const __nv_bfloat16* 
 
 }  // namespace
 
-extern "C" const char* baseline_label() {
-  return "native tiled GEMM, bf16 (emulated: stands in for cuBLAS)";
-}
+extern "C" const char* baseline_label() { return "native tiled GEMM, bf16 (emulated: stands in for cuBLAS)"; }
 
 extern "C" void launch(const __nv_bfloat16* a /*[m,k]*/, const __nv_bfloat16* b /*[n,k]*/,
                        __nv_bfloat16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n, void* /*workspace*/,
                        cudaStream_t stream) {
   const dim3 block(kTile, kTile);
-  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile), static_cast<unsigned>((m + kTile - 1) / kTile));
+  const dim3 grid(static_cast<unsigned>((n + kTile - 1) / kTile),
+                  static_cast<unsigned>((m + kTile - 1) / kTile));
   tiled<<<grid, block, 0, stream>>>(a, b, c, m, k, n);
 }
 

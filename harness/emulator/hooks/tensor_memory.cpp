@@ -55,15 +55,22 @@ void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, 
   lane.engine.push_back({begin, bytes, writes});
 }
 
+/// A commit covers all that its thread has issued, also what an earlier commit has told another barrier.
 void engine_committed(std::uint64_t* const* barriers, unsigned count, const void* pc) {
   if (!this_lane) return;
+  Lane& lane = *this_lane;
+  ++lane.commits;
+  std::erase_if(lane.engine, [&](EnginePiece& piece) {
+    if (piece.commit == 0) piece.commit = lane.commits;
+    return piece.commit <= lane.commits_done;
+  });
   for (unsigned i = 0; i < count; ++i) {
     barrier_used(barriers[i], pc);
     releases(barriers[i]);  // the work came after what its thread knew, such as tiles that had arrived
-    for (const EnginePiece& piece : this_lane->engine)
+    for (const EnginePiece& piece : lane.engine)
       report_to(barriers[i], piece.begin, piece.bytes, piece.writes);
+    report_commit_to(barriers[i], lane.commits);
   }
-  this_lane->engine.clear();
 }
 
 }  // namespace observe

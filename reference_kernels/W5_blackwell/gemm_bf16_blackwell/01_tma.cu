@@ -26,7 +26,7 @@
 using bf16 = __nv_bfloat16;
 
 constexpr int kTileM = 128, kTileN = 128, kDepth = 64, kThreads = 256, kBand = 8;  // kBand: tile rows
-constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128;                       // [B]
+constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128;                      // [B]
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
@@ -58,7 +58,8 @@ __device__ void wait(uint64_t* barrier, int parity) {
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
       "[%2];" ::"r"(address(to)),
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
@@ -72,13 +73,16 @@ __device__ void load_matrices(uint32_t (&r)[4], const uint8_t* row) {
 }
 __device__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, "
       "%1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 /// 16-byte piece `p` of row `r` of a tile, where TMA put it.
-__device__ const uint8_t* piece(const uint8_t* tile, int r, int p) { return tile + r * 128 + (p ^ r % 8) * 16; }
+__device__ const uint8_t* piece(const uint8_t* tile, int r, int p) {
+  return tile + r * 128 + (p ^ r % 8) * 16;
+}
 
 /// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
 /// lower.
@@ -88,9 +92,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-__global__ void __launch_bounds__(kThreads) gemm(const __grid_constant__ CUtensorMap map_a,
-                                                 const __grid_constant__ CUtensorMap map_b,
-                                                 bf16* __restrict__ c, int m, int k, int n) {
+__global__ void __launch_bounds__(kThreads)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         bf16* __restrict__ c, int m, int k, int n) {
   __shared__ alignas(1024) uint8_t a[kBytesA], b[kBytesB];  // rows of 64 numbers along k
   __shared__ uint64_t full;
   int row, column;
@@ -120,7 +124,8 @@ __global__ void __launch_bounds__(kThreads) gemm(const __grid_constant__ CUtenso
         load_matrices(left[y], piece(a, warp_row + y * 16 + lane % 16, 2 * i + lane / 16));
 #pragma unroll
       for (int x = 0; x < 2; ++x)  // 16 columns of the product: two pieces along k of eight rows, twice
-        load_matrices(right[x], piece(b, warp_column + x * 16 + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
+        load_matrices(right[x],
+                      piece(b, warp_column + x * 16 + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
 #pragma unroll
       for (int y = 0; y < 4; ++y)
 #pragma unroll
@@ -169,7 +174,7 @@ CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_ro
 extern "C" void launch(const bf16* a /*[m,k]*/, const bf16* b /*[n,k]*/, bf16* c /*[m,n]*/, int64_t m,
                        int64_t k, int64_t n, void* /*workspace*/, cudaStream_t stream) {
   const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN);
-  gemm<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(map_of(a, m, k, kTileM), map_of(b, n, k, kTileN),
-                                                              c, static_cast<int>(m), static_cast<int>(k),
-                                                              static_cast<int>(n));
+  gemm<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(map_of(a, m, k, kTileM),
+                                                              map_of(b, n, k, kTileN), c, static_cast<int>(m),
+                                                              static_cast<int>(k), static_cast<int>(n));
 }

@@ -28,7 +28,7 @@
 using bf16 = __nv_bfloat16;
 
 constexpr int kTileM = 128, kTileN = 128, kDepth = 64, kThreads = 128, kBand = 8;  // kBand: tile rows
-constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128;                       // [B]
+constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128;                      // [B]
 // D is f32, A and B are bf16, both read along k (PTX ISA 9.0, 9.7.16.4.2, table 42).
 constexpr uint32_t kInstruction = 1 << 4 | 1 << 7 | 1 << 10 | kTileN / 8 << 17 | kTileM / 16 << 24;
 
@@ -62,7 +62,8 @@ __device__ void wait(uint64_t* barrier, int parity) {
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
       "[%2];" ::"r"(address(to)),
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
@@ -101,8 +102,9 @@ __device__ void multiply(uint32_t sums, uint64_t a, uint64_t b, bool add) {
 }
 /// The barrier is told when everything is done that the thread has started so far.
 __device__ void commit(uint64_t* barrier) {
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
-               : "memory");
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
+      : "memory");
 }
 
 #define R4(i) "=r"(r[i]), "=r"(r[i + 1]), "=r"(r[i + 2]), "=r"(r[i + 3])
@@ -149,9 +151,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-__global__ void __launch_bounds__(kThreads) gemm(const __grid_constant__ CUtensorMap map_a,
-                                                 const __grid_constant__ CUtensorMap map_b,
-                                                 bf16* __restrict__ c, int m, int k, int n) {
+__global__ void __launch_bounds__(kThreads)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         bf16* __restrict__ c, int m, int k, int n) {
   __shared__ alignas(1024) uint8_t a[kBytesA], b[kBytesB];  // rows of 64 numbers along k
   __shared__ uint64_t full, empty, done;
   __shared__ uint32_t place;
@@ -215,7 +217,7 @@ CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_ro
 extern "C" void launch(const bf16* a /*[m,k]*/, const bf16* b /*[n,k]*/, bf16* c /*[m,n]*/, int64_t m,
                        int64_t k, int64_t n, void* /*workspace*/, cudaStream_t stream) {
   const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN);
-  gemm<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(map_of(a, m, k, kTileM), map_of(b, n, k, kTileN),
-                                                              c, static_cast<int>(m), static_cast<int>(k),
-                                                              static_cast<int>(n));
+  gemm<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(map_of(a, m, k, kTileM),
+                                                              map_of(b, n, k, kTileN), c, static_cast<int>(m),
+                                                              static_cast<int>(k), static_cast<int>(n));
 }

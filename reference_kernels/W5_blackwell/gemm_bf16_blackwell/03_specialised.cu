@@ -27,7 +27,8 @@
 
 using bf16 = __nv_bfloat16;
 
-constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kThreads = 192, kBand = 8;  // kBand: tile rows
+constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kThreads = 192,
+              kBand = 8;                                            // kBand: tile rows
 constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128;       // [B]
 constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 1024;  // to begin at a multiple of 1024
 // D is f32, A and B are bf16, both read along k (PTX ISA 9.0, 9.7.16.4.2, table 42).
@@ -63,7 +64,8 @@ __device__ void wait(uint64_t* barrier, int parity) {
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
       "[%2];" ::"r"(address(to)),
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
@@ -102,8 +104,9 @@ __device__ void multiply(uint32_t sums, uint64_t a, uint64_t b, bool add) {
 }
 /// The barrier is told when everything is done that the thread has started so far.
 __device__ void commit(uint64_t* barrier) {
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
-               : "memory");
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
+      : "memory");
 }
 
 #define R4(i) "=r"(r[i]), "=r"(r[i + 1]), "=r"(r[i + 2]), "=r"(r[i + 3])
@@ -150,9 +153,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ CUtensorMap map_a,
-                                                    const __grid_constant__ CUtensorMap map_b,
-                                                    bf16* __restrict__ c, int m, int k, int n) {
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         bf16* __restrict__ c, int m, int k, int n) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages], done;
   __shared__ uint32_t place;

@@ -29,9 +29,11 @@
 
 using bf16 = __nv_bfloat16;
 
-constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kThreads = 192, kBand = 8;  // kBand: tile rows
-constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128, kBoxBytes = kTileM * 128;          // [B]
-constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 2 * kBoxBytes + 1024;  // to begin at a multiple of 1024
+constexpr int kTileM = 128, kTileN = 256, kDepth = 64, kStages = 4, kThreads = 192,
+              kBand = 8;                                                                 // kBand: tile rows
+constexpr int kBytesA = kTileM * 128, kBytesB = kTileN * 128, kBoxBytes = kTileM * 128;  // [B]
+constexpr int kSharedBytes =
+    kStages * (kBytesA + kBytesB) + 2 * kBoxBytes + 1024;  // to begin at a multiple of 1024
 // D is f32, A and B are bf16, both read along k (PTX ISA 9.0, 9.7.16.4.2, table 42).
 constexpr uint32_t kInstruction = 1 << 4 | 1 << 7 | 1 << 10 | kTileN / 8 << 17 | kTileM / 16 << 24;
 
@@ -68,7 +70,8 @@ __device__ void wait(uint64_t* barrier, int parity) {
 /// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
       "[%2];" ::"r"(address(to)),
       "l"(map), "r"(address(barrier)), "r"(column), "r"(row)
       : "memory");
@@ -107,8 +110,9 @@ __device__ void multiply(uint32_t sums, uint64_t a, uint64_t b, bool add) {
 }
 /// The barrier is told when everything is done that the thread has started so far.
 __device__ void commit(uint64_t* barrier) {
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
-               : "memory");
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(address(barrier))
+      : "memory");
 }
 
 #define R4(i) "=r"(r[i]), "=r"(r[i + 1]), "=r"(r[i + 2]), "=r"(r[i + 3])
@@ -148,8 +152,8 @@ __device__ void wait_for_stores() {
 /// Of the four warps that write.
 __device__ void writers_meet() { asm volatile("bar.sync 1, 128;" ::: "memory"); }
 
-/// Four warps write a tile: 64 columns at a time from tensor memory to shared memory, swizzled, and from there
-/// by TMA. Two boxes take turns.
+/// Four warps write a tile: 64 columns at a time from tensor memory to shared memory, swizzled, and from
+/// there by TMA. Two boxes take turns.
 __device__ void write_tile(uint32_t sums, uint8_t* boxes, const CUtensorMap* map, int row, int column) {
   const int own = threadIdx.x % 128;
   for (int at = 0; at < kTileN; at += 64) {
@@ -178,10 +182,9 @@ __device__ void place_of(int tile, int rows, int columns, int& row, int& column)
   row = band * kBand + within % height, column = within / height;
 }
 
-__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ CUtensorMap map_a,
-                                                    const __grid_constant__ CUtensorMap map_b,
-                                                    const __grid_constant__ CUtensorMap map_c, int m, int k,
-                                                    int n) {
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         const __grid_constant__ CUtensorMap map_c, int m, int k, int n) {
   extern __shared__ uint8_t shared[];
   __shared__ uint64_t full[kStages], empty[kStages], done[2], written[2];
   __shared__ uint32_t place;

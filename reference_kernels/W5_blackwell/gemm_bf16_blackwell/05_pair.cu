@@ -31,10 +31,12 @@
 
 using bf16 = __nv_bfloat16;
 
-constexpr int kTileM = 256, kTileN = 256, kDepth = 64, kStages = 6, kThreads = 192, kBand = 4;  // kBand: tile rows
+constexpr int kTileM = 256, kTileN = 256, kDepth = 64, kStages = 6, kThreads = 192,
+              kBand = 4;                                  // kBand: tile rows
 constexpr int kRows = kTileM / 2, kColumns = kTileN / 2;  // of A, and of B, that a block loads
 constexpr int kBytesA = kRows * 128, kBytesB = kColumns * 128, kBoxBytes = kRows * 128;  // [B]
-constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 2 * kBoxBytes + 1024;  // to begin at a multiple of 1024
+constexpr int kSharedBytes =
+    kStages * (kBytesA + kBytesB) + 2 * kBoxBytes + 1024;  // to begin at a multiple of 1024
 // D is f32, A and B are bf16, both read along k (PTX ISA 9.0, 9.7.16.4.2, table 42).
 constexpr uint32_t kInstruction = 1 << 4 | 1 << 7 | 1 << 10 | kTileN / 8 << 17 | kTileM / 16 << 24;
 
@@ -88,7 +90,8 @@ __device__ void arrive_in_first_block(uint64_t* barrier) {
 /// lies outside, and signals a barrier of this block or of its peer (an address of the cluster).
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint32_t barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%0], [%1, "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%0], "
+      "[%1, "
       "{%3, %4}], [%2];" ::"r"(address(to)),
       "l"(map), "r"(barrier), "r"(column), "r"(row)
       : "memory");
@@ -128,8 +131,8 @@ __device__ void multiply(uint32_t sums, uint64_t a, uint64_t b, bool add) {
 /// This barrier of both blocks is told when everything is done that the thread has started so far.
 __device__ void commit(uint64_t* barrier) {
   asm volatile(
-      "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
-          address(barrier)),
+      "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::
+          "r"(address(barrier)),
       "h"(static_cast<uint16_t>(3))
       : "memory");
 }
@@ -171,8 +174,8 @@ __device__ void wait_for_stores() {
 /// Of the four warps that write.
 __device__ void writers_meet() { asm volatile("bar.sync 1, 128;" ::: "memory"); }
 
-/// Four warps write a tile: 64 columns at a time from tensor memory to shared memory, swizzled, and from there
-/// by TMA. Two boxes take turns.
+/// Four warps write a tile: 64 columns at a time from tensor memory to shared memory, swizzled, and from
+/// there by TMA. Two boxes take turns.
 __device__ void write_tile(uint32_t sums, uint8_t* boxes, const CUtensorMap* map, int row, int column) {
   const int own = threadIdx.x % 128;
   for (int at = 0; at < kTileN; at += 64) {
