@@ -27,6 +27,8 @@ void tensor_moved(const void* word, bool write, const void* pc) {
   const SiteId site = site_at(number(pc), 4, write, false);
   touch_range(*this_block, lane, spot_at(*this_block, word), 4, !write, write,
               {kUnfinished, site, lane.linear, false, true});
+  sites[site].used = true;
+  (write ? sites[site].counts.tensor_stored : sites[site].counts.tensor_loaded) += 4;
   lane.tensor_moves.push_back({word, write});
 }
 
@@ -52,6 +54,11 @@ void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, 
   Spot place{};
   if (!find_place(block, reinterpret_cast<std::uintptr_t>(begin), bytes, writes, site, place)) return;
   touch_range(block, lane, place, bytes, reads, writes, {kUnfinished, site, lane.linear, false, true});
+  if (place.allocation && place.allocation->pipelined) {  // tensor memory
+    sites[site].used = true;
+    if (reads) sites[site].counts.engine_read += bytes;
+    if (writes) sites[site].counts.engine_written += bytes;
+  }
   lane.engine.push_back({begin, bytes, writes});
 }
 
