@@ -114,6 +114,15 @@ std::string kernel_table(const KernelCounts& kernel, const std::string& own_file
   return table.text(t);
 }
 
+std::string tensor_memory_text(const TensorMemoryTraffic& t) {
+  std::string text =
+      fmt::format("tensor memory: warps load {} and store {}; products and copies read {} and write {}",
+                  format_bytes(double(t.loaded)), format_bytes(double(t.stored)),
+                  format_bytes(double(t.engine_read)), format_bytes(double(t.engine_written)));
+  for (const auto& [kind, flops] : t.flops) text += fmt::format("; {} FLOP of kind {}", count(flops), kind);
+  return text;
+}
+
 }  // namespace
 
 std::string predicted_text(const ModelledFloor& floor, const Terminal& t) {
@@ -154,6 +163,7 @@ std::string explanation_text(const Explanation& e, const Terminal& t) {
       e.total.flops ? count(e.total.flops) : "0",
       e.compulsory_flops > 0 ? fmt::format(" (the best algorithm: {:.3g}M)", e.compulsory_flops / 1e6) : "",
       e.intensity());
+  if (e.total.tensor.any()) text += "\n" + tensor_memory_text(e.total.tensor);
   if (e.total.global.requests == 0)
     text +=
         "\n" +

@@ -130,6 +130,13 @@ def ladder_table(ladder, rungs):
     return "\n".join(lines)
 
 
+def not_measured(rungs):
+    """Why a ladder has no results: no GPU of the project has tcgen05."""
+    if any("tcgen05." in rung.read_text(encoding="utf-8") for rung in rungs):
+        return "emulated from the ISA; never run on hardware here"
+    return "not measured"
+
+
 def ladder_section(results, problem, rungs):
     parts = []
     for device, ladder in results.of(problem):
@@ -148,7 +155,11 @@ def ladder_section(results, problem, rungs):
         parts.append(f"{note}\n\n{ladder_table(ladder, rungs)}")
     parts += [table for device, ladders in results.published
               if (table := over_sizes_table(device, [x for x in ladders if x["problem"] == problem], rungs))]
-    return "\n\n".join(parts) if parts else "Not measured yet: no results are committed for this ladder."
+    if parts:
+        return "\n\n".join(parts)
+    said = not_measured(rungs)
+    said = "Not measured yet" if said == "not measured" else said[0].upper() + said[1:]
+    return f"{said}: no results are committed for this ladder."
 
 
 def over_sizes_table(device, ladders, rungs):
@@ -184,7 +195,7 @@ def overview(results, ladders):
         link = f"[{problem}]({rungs[0].parent.parent.name}/{problem})"
         measured = results.of(problem)
         if not measured:
-            lines.append(f"| {link} | {session} | {len(rungs)} | not measured | | | | | |")
+            lines.append(f"| {link} | {session} | {len(rungs)} | {not_measured(rungs)} | | | | | |")
         for device, ladder in measured:
             best = best_of({
                 **ladder, "steps": [s for s in ladder.get("steps", [])

@@ -3,6 +3,10 @@
 # reports it.
 #
 #   scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
+#   scripts/mutate_barriers.sh --changes TEXT
+#
+# The second form makes the changes of tests/mutants/changes.txt instead, in files whose name holds TEXT, and
+# judges each by gate one.
 #
 # Prints a table. Fails if a mutant that tests/mutants/survivors.txt does not explain passes, or if an intact
 # kernel is reported. Sizes: some of the problem's check sizes, and those in tests/mutants/sizes.txt.

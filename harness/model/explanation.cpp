@@ -38,6 +38,7 @@ Json to(const LineCounts& c) {
                    {"barriers", c.barriers},
                    {"atomics", c.atomics},
                    {"share", c.share}});
+  if (c.tensor.any()) json["tensor_memory"] = c.tensor;
   return json;
 }
 LineCounts line_from(const Json& json) {
@@ -54,6 +55,7 @@ LineCounts line_from(const Json& json) {
   read(json, "barriers", c.barriers);
   read(json, "atomics", c.atomics);
   read(json, "share", c.share);
+  if (json.contains("tensor_memory")) c.tensor = json["tensor_memory"].get<TensorMemoryTraffic>();
   return c;
 }
 
@@ -115,7 +117,32 @@ void Traffic::add(const Traffic& other) {
   active_lanes += other.active_lanes;
 }
 
+void TensorMemoryTraffic::add(const TensorMemoryTraffic& other) {
+  loaded += other.loaded;
+  stored += other.stored;
+  engine_read += other.engine_read;
+  engine_written += other.engine_written;
+  for (const auto& [kind, count] : other.flops) flops[kind] += count;
+}
+
+void to_json(Json& json, const TensorMemoryTraffic& t) {
+  json = {{"loaded", t.loaded},
+          {"stored", t.stored},
+          {"engine_read", t.engine_read},
+          {"engine_written", t.engine_written},
+          {"flops", t.flops}};
+}
+void from_json(const Json& json, TensorMemoryTraffic& t) {
+  read(json, "loaded", t.loaded);
+  read(json, "stored", t.stored);
+  read(json, "engine_read", t.engine_read);
+  read(json, "engine_written", t.engine_written);
+  if (const auto flops = json.find("flops"); flops != json.end() && flops->is_object())
+    for (const auto& [kind, count] : flops->items()) read(*flops, kind.c_str(), t.flops[kind]);
+}
+
 void LineCounts::add(const LineCounts& other) {
+  tensor.add(other.tensor);
   global.add(other.global);
   shared.add(other.shared);
   loads += other.loads;

@@ -3,6 +3,7 @@
 // and what they mean. The same source at the same size gives the same explanation on every machine. A ledger
 // record of kind "explanation".
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,15 @@ struct Traffic {
   void add(const Traffic& other);
 };
 
+/// What moves through the tensor memory of Blackwell's blocks [B], and the products of tcgen05.mma.
+struct TensorMemoryTraffic {
+  std::uint64_t loaded = 0, stored = 0;               ///< by warps: tcgen05.ld, tcgen05.st
+  std::uint64_t engine_read = 0, engine_written = 0;  ///< by tcgen05.mma, .cp and .shift
+  std::map<std::string, std::uint64_t> flops = {};    ///< by .kind: "f16", "mxf4nvf4"
+  bool any() const { return loaded || stored || engine_read || engine_written; }
+  void add(const TensorMemoryTraffic& other);
+};
+
 /// The counts of one source line of a kernel, or the sum of several lines.
 struct LineCounts {
   std::string file;  ///< as the compiler names it, relative to the kernel's folder
@@ -35,6 +45,7 @@ struct LineCounts {
   std::uint64_t loads = 0, stores = 0;  ///< requests to global memory
   std::uint64_t store_sectors = 0;      ///< of the sectors in `global.units`
   std::uint64_t flops = 0, barriers = 0, atomics = 0;
+  TensorMemoryTraffic tensor = {};
   double share = 0;  ///< of the modelled cost of all lines, 0 … 1
   /// [FLOP/B], per byte that the lanes requested in both kinds of memory
   double intensity() const {
@@ -109,6 +120,8 @@ struct Explanation {
 /// submission, so it is not trusted.
 bool lies_in_folder(const std::string& file);
 
+void to_json(Json&, const TensorMemoryTraffic&);
+void from_json(const Json&, TensorMemoryTraffic&);
 void to_json(Json&, const ModelledFloor&);
 void to_json(Json&, const Explanation&);
 void from_json(const Json&, Explanation&);

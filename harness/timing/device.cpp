@@ -31,6 +31,7 @@ constexpr const char* kH100 = "NVIDIA H100 data sheet; NVIDIA H100 whitepaper";
 constexpr const char* kH200 = "NVIDIA H200 data sheet";
 constexpr const char* kGH200 = "NVIDIA GH200 data sheet";
 constexpr const char* kB200 = "NVIDIA HGX B200 data sheet, per GPU; NVIDIA Blackwell architecture brief";
+constexpr const char* kGB200 = "NVIDIA GB200 NVL72 data sheet, per GPU: half of a superchip";
 constexpr const char* kL4 = "NVIDIA L4 data sheet";
 constexpr const char* kL40 = "NVIDIA L40 data sheet";
 constexpr const char* kL40S = "NVIDIA L40S data sheet";
@@ -157,6 +158,8 @@ constexpr Row kTable[] = {
          132,  96,  4000, "HBM3",   66.9, 494.7, 989.4, 989.4, 1978.9,    0,   50, kGH200},
     {"B200",
          148, 180,  7700, "HBM3e",    75,  1100,  2250,  2250,  4500,  9000,  126, kB200},
+    {"GB200",
+         152, 186,  8000, "HBM3e",    80,  1250,  2500,  2500,  5000, 10000,  126, kGB200},
 
     {"RTX PRO 6000 Blackwell Workstation Edition",
          188,  96,  1792, "GDDR7",   125,   250,   500,   500,  1000,  2000,  128, kPro6000},

@@ -111,6 +111,17 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
      }},
+    {"gemm_bf16_blackwell",
+     {{129, 72, 136}, {260, 96, 264}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[2] * d[1], d[0] * d[2]};
+     }},
+    {"gemm_nvfp4",
+     {{129, 320, 136}, {260, 256, 264}},
+     [](const Dims& d) {
+       const auto scales = [&](int64_t rows) { return (rows + 127) / 128 * (d[1] / 64) * 512; };
+       return Dims{d[0] * d[1] / 2, scales(d[0]), d[2] * d[1] / 2, scales(d[2]), d[0] * d[2]};
+     }},
     {"gemm_fp8",
      {{129, 144, 136}, {260, 272, 264}},
      [](const Dims& d) {

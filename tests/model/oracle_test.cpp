@@ -655,6 +655,32 @@ TEST(Nvfp4GemvOracle, EachBlockOf16HasBothOfItsScales) {
   EXPECT_DOUBLE_EQ(c.expected[5], 1.5 * 3 * 8);
 }
 
+TEST(GemmNvfp4Oracle, ScalesLieInTilesOf128RowsAndFourBlocks) {
+  OracleCase c("gemm_nvfp4", {{"m", 130}, {"k", 128}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  auto &a = c.tensor("a"), &b = c.tensor("b"), &sfa = c.tensor("sfa"), &sfb = c.tensor("sfb");
+  a[33 * 128 + 16] = 6, b[5 * 128 + 16] = -0.5f;  // row 33, column 5, block 1
+  sfa[1 * 16 + 1 * 4 + 1] = 3, sfb[5 * 16 + 1] = 7;
+  a[129 * 128 + 127] = 1.5f, b[127] = 4;  // row 129, column 0, block 7: the second tiles of both directions
+  sfa[(2 + 1) * 512 + 1 * 16 + 3] = 448, sfb[512 + 3] = 0x1p-9f;
+  c.judge();
+  EXPECT_EQ(c.expected[33 * 8 + 5], -3.0 * 3 * 7);
+  EXPECT_EQ(c.scale[33 * 8 + 5], 3.0 * 3 * 7);
+  EXPECT_EQ(c.expected[129 * 8], 6.0 * 448 * 0x1p-9);
+  EXPECT_EQ(c.expected[129 * 8 + 5], 0);
+}
+
+TEST(GemmBf16BlackwellOracle, BothOperandsAreReadAlongK) {
+  OracleCase c("gemm_bf16_blackwell", {{"m", 2}, {"k", 8}, {"n", 16}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("a")[8 + 3] = 2, c.tensor("a")[8 + 7] = -1;
+  c.tensor("b")[9 * 8 + 3] = 5, c.tensor("b")[9 * 8 + 7] = 4;
+  c.judge();
+  EXPECT_EQ(c.expected[16 + 9], 6);
+  EXPECT_DOUBLE_EQ(c.scale[16 + 9], std::hypot(10.0, 4.0));
+  EXPECT_EQ(c.expected[9], 0);
+}
+
 TEST(RmsnormQkvOracle, TheWeightsHaveARowForEachColumnOfY) {
   OracleCase c("rmsnorm_qkv", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
   c.for_each_input([](float) { return 0.0f; });

@@ -2,6 +2,10 @@
 // notices. Run by scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
+//   mutate_barriers --changes TEXT    # instead: the changes of changes.txt in files whose name holds TEXT
+//
+// A change is judged by gate one, which also compares results: without the builds that observe accesses, and
+// with them if it passes so.
 //
 // Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first
 // kernel whose name holds TEXT.
@@ -24,6 +28,7 @@
 #include "harness/correctness/cases.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
+#include "harness/judge/judge.h"
 #include "harness/runtime/build/build.h"
 #include "harness/runtime/worker/worker.h"
 #include "tests/resources.h"
@@ -165,7 +170,92 @@ Result<Trial> try_kernel(const Problem& problem, const fs::path& source,
   return trial;
 }
 
+/// A line of changes.txt: "file: old => new". The first place that holds `old` is changed.
+struct Change {
+  std::string file, old_text, new_text;
+};
+
+Result<std::vector<Change>> changes_with(const std::string& text) {
+  CAPSTONE_TRY(const std::string all, read_file(kSources / "tests" / "mutants" / "changes.txt"));
+  std::vector<Change> changes;
+  for (const std::string& line : split(all, '\n')) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t colon = line.find(": "), arrow = line.find(" =>");
+    if (colon == std::string::npos || arrow == std::string::npos || arrow < colon)
+      return fail("a line that is not \"file: old => new\"", "tests/mutants/changes.txt", line);
+    if (line.find(text) < colon)
+      changes.push_back({line.substr(0, colon), line.substr(colon + 2, arrow - colon - 2),
+                         std::string(trim(line.substr(arrow + 3)))});
+  }
+  return changes;
+}
+
+/// What gate one says of a source: nothing if it passes.
+Result<Trial> judge_source(const Problem& problem, const fs::path& source, bool observed,
+                           const Resources& resources) {
+  JudgeRequest request;
+  request.problem = &problem;
+  request.candidates = {{"mutant", source}};
+  request.options.backend = Backend::kEmulated;
+  request.options.hidden_cases = 0;
+  request.options.quick = !observed;
+  request.timing = false;
+  CAPSTONE_TRY(auto all, judge(request, resources, [](const std::string&) {}));
+  const Measurement& m = all.front();
+  if (!m.build.ok) return Trial{false, false, "does not build: " + m.build.log.substr(0, 300)};
+  const CaseResult* failure = m.first_failure();
+  return Trial{true, m.gate_one != GateOne::kPassed,
+               std::string(label_of(m.gate_one)) + (failure ? ": " + failure->problem : std::string())};
+}
+
+Result<int> run_changes(const std::string& text, const Resources& resources) {
+  CAPSTONE_TRY(const auto survivors, table("survivors.txt"));
+  CAPSTONE_TRY(const auto changes, changes_with(text));
+  const fs::path scratch = resources.cache / "mutants";
+  CAPSTONE_CHECK(make_folders(scratch));
+  int found = 0, explained = 0, escaped = 0, accused = 0;
+  std::string intact;
+  for (const Change& change : changes) {
+    const fs::path kernel = kSources / "reference_kernels" / change.file;
+    CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
+    CAPSTONE_TRY(std::string source, read_file(kernel));
+    if (intact != change.file) {  // the first change of this file
+      intact = change.file;
+      CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
+      accused += !whole.ran || whole.accused;
+      fmt::print("{}: {}\n", change.file,
+                 whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
+    }
+    const std::size_t at = source.find(change.old_text);
+    if (at == std::string::npos)
+      return fail("the rung has changed: it does not hold \"" + change.old_text + "\"", change.file,
+                  "renew tests/mutants/changes.txt");
+    const std::string place =
+        change.file + ":" +
+        std::to_string(1 + std::count(source.begin(), source.begin() + std::ptrdiff_t(at), '\n'));
+    source.replace(at, change.old_text.size(), change.new_text);
+    const fs::path file = scratch / kernel.filename();
+    CAPSTONE_CHECK(write_file_atomic(file, source));
+    CAPSTONE_TRY(Trial trial, judge_source(problem, file, false, resources));
+    if (trial.ran && !trial.accused) {
+      CAPSTONE_TRY(trial, judge_source(problem, file, true, resources));
+    }
+    const auto known = survivors.find(place);
+    const bool excused = trial.ran && !trial.accused && known != survivors.end();
+    ++(trial.accused ? found : excused ? explained : escaped);
+    fmt::print("{}  {} => {}  {}\n", place, change.old_text, change.new_text,
+               trial.accused ? "found: " + trial.what
+               : excused     ? "survives: " + known->second
+                             : "ESCAPED" + (trial.ran ? std::string() : ": " + trial.what));
+    std::fflush(stdout);
+  }
+  fmt::print("\n{} changes: {} found, {} survive for a reason, {} escaped; {} intact kernels accused\n",
+             changes.size(), found, explained, escaped, accused);
+  return accused || escaped || changes.empty() ? 1 : 0;
+}
+
 struct Options {
+  std::optional<std::string> changes;
   std::string only, from;
   int most = 1 << 20;
 };
@@ -238,10 +328,13 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     if (flag == "--only") options.only = argv[i + 1];
+    if (flag == "--changes") options.changes = argv[i + 1];
     if (flag == "--from") options.from = argv[i + 1];
     if (flag == "--most") options.most = std::atoi(argv[i + 1]);
   }
-  const auto status = capstone::run(options, capstone::test::suite_resources());
+  const auto resources = capstone::test::suite_resources();
+  const auto status = options.changes ? capstone::run_changes(*options.changes, resources)
+                                      : capstone::run(options, resources);
   if (status) return *status;
   fmt::print(stderr, "{}\n", capstone::render(status.error()));
   return 2;

@@ -15,6 +15,7 @@ TEST(Device, StudentsGpusAreInTheTable) {
                            "NVIDIA H100 NVL",
                            "NVIDIA H200",
                            "NVIDIA B200",
+                           "NVIDIA GB200",
                            "NVIDIA L4",
                            "NVIDIA L40S",
                            "NVIDIA A10",

@@ -65,6 +65,7 @@ LineCounts line_of(const Json& json, Sources& sources) {
   c.flops = json.at("flops");
   c.barriers = json.at("barriers");
   c.atomics = json.at("atomics");
+  if (json.contains("tensor_memory")) c.tensor = json["tensor_memory"].get<TensorMemoryTraffic>();
   return c;
 }
 

@@ -40,11 +40,12 @@ struct TensorWord {
   const void* word;
   bool write;
 };
-/// What a tcgen05.mma, .cp or .shift touches that is not committed yet.
+/// What a tcgen05.mma, .cp or .shift touches that is not known to be done.
 struct EnginePiece {
   const void* begin;
   unsigned bytes;
   bool writes;
+  unsigned commit = 0;  ///< the first one of the thread that covers it; 0: none yet
 };
 
 /// What the wgmma of a warp group read of shared memory, and when that was over.
@@ -82,6 +83,7 @@ struct Lane {
   bool multiplies = false;     ///< inside a wgmma, which may touch its accumulators
   std::vector<TensorWord> tensor_moves;
   std::vector<EnginePiece> engine;
+  unsigned commits = 0, commits_done = 0;  ///< of tcgen05; done: the barrier's phase is over
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }

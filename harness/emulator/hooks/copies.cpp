@@ -39,6 +39,7 @@ struct Load {
   Block* issuer;
   unsigned thread;
   bool writes = true;
+  unsigned commit = 0;  ///< of tcgen05, counted by thread
 };
 std::map<std::uintptr_t, std::vector<Load>>& loads() {  // by barrier
   static auto* all = new std::map<std::uintptr_t, std::vector<Load>>;
@@ -101,6 +102,10 @@ void forget_loads(const Block& block) {
 void report_to(const void* barrier, const void* begin, unsigned bytes, bool writes) {
   loads()[reinterpret_cast<std::uintptr_t>(barrier)].push_back(
       {spot_at(*this_block, begin), bytes, this_block, this_lane->linear, writes});
+}
+void report_commit_to(const void* barrier, unsigned commit) {
+  loads()[reinterpret_cast<std::uintptr_t>(barrier)].push_back(
+      {{}, 0, this_block, this_lane->linear, false, commit});
 }
 
 }  // namespace capstone_emu::hooks
@@ -165,8 +170,13 @@ void copies_complete_on(const void* barrier) {
   // The stamp is given in this block's turn, so that it is this block's, whichever block issued the copy.
   const Time done = ++now;
   for (const Load& load : it->second) {
-    finish_asynchronous(load.place, load.bytes, load.thread, load.writes,
-                        {done, 0, load.thread, false, true});
+    if (load.commit) {
+      Lane& issuer = load.issuer->lanes[load.thread];
+      issuer.commits_done = std::max(issuer.commits_done, load.commit);
+    }
+    if (load.bytes)
+      finish_asynchronous(load.place, load.bytes, load.thread, load.writes,
+                          {done, 0, load.thread, false, true});
     publish_engine(*this_block, object, load.thread, done + 1);
   }
   it->second.clear();

@@ -238,11 +238,12 @@ void barrier_arrives(const void* pc) {
   if (this_lane) trace(*this_block, *this_lane, site_at(number(pc), 0, false, false), 0);
 }
 
-void flops(std::uint64_t count, const void* pc) {
+void flops(std::uint64_t count, const void* pc, int kind) {
   if (!this_lane) return;
   Site& site = sites[site_at(number(pc), 0, false, false)];
   site.used = true;
   site.counts.flops += count;
+  if (kind >= 0) site.counts.flops_of_kind.at(static_cast<std::size_t>(kind)) += count;
 }
 
 void allocated(const void* begin, std::size_t bytes, bool written) {

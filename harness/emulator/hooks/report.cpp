@@ -84,25 +84,42 @@ Failure failure_of(const Finding& finding, const Places& places) {
           hint_of(finding)};
 }
 
+/// Names of TensorKind.
+constexpr const char* kTensorKinds[] = {"f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"};
+
+Json tensor_memory_of(const Counts& c) {
+  Json flops = Json::object();
+  for (std::size_t i = 0; i < c.flops_of_kind.size(); ++i)
+    if (c.flops_of_kind[i]) flops[kTensorKinds[i]] = c.flops_of_kind[i];
+  return {{"loaded", c.tensor_loaded},
+          {"stored", c.tensor_stored},
+          {"engine_read", c.engine_read},
+          {"engine_written", c.engine_written},
+          {"flops", std::move(flops)}};
+}
+
 Json json_of(const Counts& c) {
-  return {{"global",
-           {{"requests", c.global_requests},
-            {"sectors", c.sectors},
-            {"ideal_sectors", c.ideal_sectors},
-            {"bytes", c.global_bytes},
-            {"loads", c.loads},
-            {"stores", c.stores},
-            {"store_sectors", c.store_sectors},
-            {"active_lanes", c.global_lanes}}},
-          {"shared",
-           {{"requests", c.shared_requests},
-            {"wavefronts", c.wavefronts},
-            {"ideal", c.ideal_wavefronts},
-            {"bytes", c.shared_bytes},
-            {"active_lanes", c.shared_lanes}}},
-          {"flops", c.flops},
-          {"barriers", c.barriers},
-          {"atomics", c.atomics}};
+  Json json{{"global",
+             {{"requests", c.global_requests},
+              {"sectors", c.sectors},
+              {"ideal_sectors", c.ideal_sectors},
+              {"bytes", c.global_bytes},
+              {"loads", c.loads},
+              {"stores", c.stores},
+              {"store_sectors", c.store_sectors},
+              {"active_lanes", c.global_lanes}}},
+            {"shared",
+             {{"requests", c.shared_requests},
+              {"wavefronts", c.wavefronts},
+              {"ideal", c.ideal_wavefronts},
+              {"bytes", c.shared_bytes},
+              {"active_lanes", c.shared_lanes}}},
+            {"flops", c.flops},
+            {"barriers", c.barriers},
+            {"atomics", c.atomics}};
+  if (c.tensor_loaded || c.tensor_stored || c.engine_read || c.engine_written)
+    json["tensor_memory"] = tensor_memory_of(c);
+  return json;
 }
 
 std::vector<FloatInstruction> instructions_that_ran() {

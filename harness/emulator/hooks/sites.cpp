@@ -38,6 +38,11 @@ void Counts::add(const Counts& o) {
   atomics += o.atomics;
   barriers += o.barriers;
   flops += o.flops;
+  tensor_loaded += o.tensor_loaded;
+  tensor_stored += o.tensor_stored;
+  engine_read += o.engine_read;
+  engine_written += o.engine_written;
+  for (std::size_t i = 0; i < flops_of_kind.size(); ++i) flops_of_kind[i] += o.flops_of_kind[i];
 }
 
 void prepare_sites() {

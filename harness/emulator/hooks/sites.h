@@ -1,6 +1,7 @@
 #pragma once
 // Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a
 // number below 4 GiB because the program is linked at a fixed address.
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Counts {
   std::uint64_t atomics = 0;            ///< operations of single threads
   std::uint64_t barriers = 0;           ///< executed by a warp
   std::uint64_t flops = 0;              ///< of warp-wide operations that report it, such as mma.sync
+  /// Tensor memory [B]: moved by warps; touched by the engine.
+  std::uint64_t tensor_loaded = 0, tensor_stored = 0, engine_read = 0, engine_written = 0;
+  std::array<std::uint64_t, 7> flops_of_kind = {};  ///< of `flops`: tcgen05.mma, by TensorKind
   void add(const Counts& other);
 };
 

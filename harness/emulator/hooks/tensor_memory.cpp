@@ -27,6 +27,8 @@ void tensor_moved(const void* word, bool write, const void* pc) {
   const SiteId site = site_at(number(pc), 4, write, false);
   touch_range(*this_block, lane, spot_at(*this_block, word), 4, !write, write,
               {kUnfinished, site, lane.linear, false, true});
+  sites[site].used = true;
+  (write ? sites[site].counts.tensor_stored : sites[site].counts.tensor_loaded) += 4;
   lane.tensor_moves.push_back({word, write});
 }
 
@@ -52,18 +54,30 @@ void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, 
   Spot place{};
   if (!find_place(block, reinterpret_cast<std::uintptr_t>(begin), bytes, writes, site, place)) return;
   touch_range(block, lane, place, bytes, reads, writes, {kUnfinished, site, lane.linear, false, true});
+  if (place.allocation && place.allocation->pipelined) {  // tensor memory
+    sites[site].used = true;
+    if (reads) sites[site].counts.engine_read += bytes;
+    if (writes) sites[site].counts.engine_written += bytes;
+  }
   lane.engine.push_back({begin, bytes, writes});
 }
 
+/// A commit covers all that its thread has issued, also what an earlier commit has told another barrier.
 void engine_committed(std::uint64_t* const* barriers, unsigned count, const void* pc) {
   if (!this_lane) return;
+  Lane& lane = *this_lane;
+  ++lane.commits;
+  std::erase_if(lane.engine, [&](EnginePiece& piece) {
+    if (piece.commit == 0) piece.commit = lane.commits;
+    return piece.commit <= lane.commits_done;
+  });
   for (unsigned i = 0; i < count; ++i) {
     barrier_used(barriers[i], pc);
     releases(barriers[i]);  // the work came after what its thread knew, such as tiles that had arrived
-    for (const EnginePiece& piece : this_lane->engine)
+    for (const EnginePiece& piece : lane.engine)
       report_to(barriers[i], piece.begin, piece.bytes, piece.writes);
+    report_commit_to(barriers[i], lane.commits);
   }
-  this_lane->engine.clear();
 }
 
 }  // namespace observe

@@ -147,11 +147,11 @@ class AsyncCode : OperandCode {
       if (piece.size() == 2 && piece[0] >= '1' && piece[0] <= '5' && piece[1] == 'd') return piece;
     throw Unsupported{};
   }
-  // [to], [map, {x, y}], [mbarrier]{, mask}{, hint} and [map, {x, y}], [from]{, hint}
+  // [to], [map, {x, y}], [mbarrier]{, mask}{, hint} and [map, {x, y}], [from]{, hint}. With .cta_group::2 the
+  // mbarrier may be the peer's; an address in the cluster's window says whose it is.
   std::string tensor_copy() const {
     if (in_->mnemonic.find("im2col") != std::string::npos ||
-        in_->mnemonic.find("tile::") != std::string::npos ||
-        in_->mnemonic.find("cta_group") != std::string::npos)
+        in_->mnemonic.find("tile::") != std::string::npos)
       throw Unsupported{};
     if (to_global())
       return "capstone_emu::ptx::tensor_to_global(" + address(0, false) + ", " + address(1, true) + ", " +

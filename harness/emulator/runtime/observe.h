@@ -109,7 +109,8 @@ void tensor_moves_awaited(bool writes);
 void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, const void* pc);
 void engine_committed(std::uint64_t* const* barriers, unsigned count, const void* pc);
 
-void flops(std::uint64_t count, const void* pc);
+/// `kind`: a TensorKind, of tcgen05.mma.
+void flops(std::uint64_t count, const void* pc, int kind = -1);
 
 void allocated(const void* begin, std::size_t bytes, bool written);
 void freed(const void* begin);
@@ -172,7 +173,7 @@ inline void tensor_moved(const void*, bool, const void*) {}
 inline void tensor_moves_awaited(bool) {}
 inline void engine_touches(const void*, unsigned, bool, bool, const void*) {}
 inline void engine_committed(std::uint64_t* const*, unsigned, const void*) {}
-inline void flops(std::uint64_t, const void*) {}
+inline void flops(std::uint64_t, const void*, int = -1) {}
 inline void allocated(const void*, std::size_t, bool) {}
 inline void freed(const void*) {}
 inline void written_by_host(const void*, std::size_t) {}

@@ -549,7 +549,7 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
     use_columns(blocks, operands.scale_a, (rows + 31) / 32, true, false, all_lanes(), work, pc);
     use_columns(blocks, operands.scale_b, (shape.n + 31) / 32, true, false, all_lanes(), work, pc);
   }
-  observe::flops(2ull * shape.m * shape.n * shape.k, pc);
+  observe::flops(2ull * shape.m * shape.n * shape.k, pc, static_cast<int>(operands.kind));
   work.perform = [product] { product.perform(); };
   issue_tensor_work(std::move(work));
 }
