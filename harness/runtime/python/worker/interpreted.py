@@ -125,9 +125,10 @@ class Launch:
             if other.any():
                 self._race(region, at[other], region.reader, region.read, "stores", "loaded the old value")
             together = atomic & region.atomic[at] & (region.writer[at] != program)
+            own_store = ~region.atomic[at] & (region.writer[at] == program)
             region.writer[at] = numpy.where(together, SEVERAL, program)
             region.written[at] = self._tick()
-            region.atomic[at] = atomic
+            region.atomic[at] = atomic & ~own_store  # its own atomic operation does not undo a plain store
 
     def hand_over(self, address):
         """An atomic operation on one element orders what comes before it and after it."""
@@ -364,6 +365,23 @@ def compute_as_a_gpu(triton_interpreter):
             total = (total + numpy.matmul(x[..., part], y[..., part, :])).astype(kind)
         return handle(total, d.dtype.scalar)
 
+    reduction = triton_interpreter.ReduceScanOpInterface
+    own_apply = reduction.apply
+
+    def with_type(tensor, data, kind):
+        return tl.core.tensor(handle(data, kind),
+                              tl.block_type(kind, tensor.shape) if tensor.type.is_block() else kind)
+
+    def apply(self, operand):
+        """A sum, a maximum or a scan: of bfloat16 in float32, rounded once."""
+        if isinstance(operand, tuple) or operand.dtype != tl.bfloat16:
+            return own_apply(self, operand)
+        result = own_apply(self, with_type(operand, widened(operand.handle.data), tl.float32))
+        if result.dtype != tl.float32:
+            return result  # a position
+        return with_type(result, narrowed(result.handle.data), tl.bfloat16)
+
+    reduction.apply = apply
     for function in (create_fma, cast_impl, create_fp_to_fp, get_bf16, create_dot):
         setattr(builder, function.__name__, function)
 

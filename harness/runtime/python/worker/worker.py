@@ -64,9 +64,9 @@ def is_cuda_extension(problem, files):
     return bool(re.search(r"cuda_sources|__global__|\.cu\b", text))
 
 
-def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
+def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpreted=False):
     """An exception as an answer: one line, the innermost place in one of `files`, a hint if there is one, the
-    whole traceback."""
+    whole traceback. `interpreted`: Triton runs here, so its name in a message is no sign of a missing GPU."""
     if isinstance(problem, Refusal):
         answer = {"ok": False, "kind": problem.kind, "message": str(problem), "hint": problem.hint}
         if problem.place:
@@ -94,7 +94,10 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     elif on_cpu and of_candidate and is_cuda_extension(problem, files):
         answer.update(kind="not_judgeable", message="its extension has CUDA code, which needs a GPU and nvcc",
                       hint="it needs a GPU: see `capstone measure --bundle`")
-    elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
+    elif on_cpu and "not supported in interpreter mode" in message:
+        answer.update(kind="not_judgeable", hint="Triton's interpreter lacks this: a GPU has it, see "
+                                                 "`capstone measure --bundle`")
+    elif on_cpu and re.search("cuda|nvcc" if interpreted else "cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
         answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: "
@@ -122,7 +125,8 @@ def import_interpreter():
     except Exception as problem:
         raise Refusal("environment", "Triton kernels run on a CPU in Triton's interpreter, which cannot be "
                                      f"imported: {one_line(problem)}",
-                      f"{sys.executable} -m pip install --no-deps triton numpy", problem) from None
+                      f"install triton and numpy for {sys.executable}, or give --python another python3 "
+                      "(docs/how-to/pytorch.md)", problem) from None
     import interpreted
 
     return interpreted
@@ -218,7 +222,8 @@ class Worker:
             raise Refusal("no_such_arm", str(problem)) from None
         except Exception as problem:
             return failure_of(problem, self._files, self._options.device == "cpu",
-                              bool(self._options.candidate), kind="build")
+                              bool(self._options.candidate), kind="build",
+                              interpreted=self._watch is not None)
         gc.freeze()  # loaded objects stay; later collections skip them
         if self._subject.library:
             answer["label"] = self._label(self._subject.library)
@@ -431,7 +436,7 @@ class Worker:
             return self.handle(request, descriptor)
         except Exception as problem:
             return failure_of(problem, self._files, self._options.device == "cpu",
-                              bool(self._options.candidate))
+                              bool(self._options.candidate), interpreted=self._watch is not None)
 
 
 def options_of(arguments):
