@@ -81,8 +81,9 @@ namespace {
 
 // "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == Backend::kEmulated)
-    return m.execution == Execution::kInProcess ? "PyTorch on the CPU" : "four schedules";
+  if (m.backend == Backend::kEmulated && m.execution == Execution::kInProcess)
+    return m.environment.contains("triton") ? "Triton interpreted on a CPU" : "PyTorch on the CPU";
+  if (m.backend == Backend::kEmulated) return "four schedules";
   return fmt::format("{}, {}", m.environment.value("device", ""), recorded_name(m.execution));
 }
 

@@ -34,20 +34,26 @@ Row program(const Context& context, const std::string& name, const std::vector<s
   return {name, "ok", first_line(argv), {}};
 }
 
-// Finds Python as `measure` does, and imports PyTorch.
-Row pytorch(const Resources& resources, bool gpu) {
+// Finds Python as `measure` does, and imports PyTorch. With it: whether Triton kernels can be interpreted.
+std::vector<Row> pytorch(const Resources& resources, bool gpu) {
   constexpr const char* kWithout =
       "the problem's native baseline is the reference; no candidate in Python can be judged";
   auto python = find_python("auto", resources);
-  if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
+  if (!python) return {{"PyTorch", "missing", python.error().what, kWithout}};
   const std::string what =
       fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
   const auto torch = import_torch(*python);
-  if (!torch) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
+  if (!torch) return {{"PyTorch", "limited", what + ", which cannot be imported", kWithout}};
+  const Row triton =
+      python->triton.empty()
+          ? Row{"Triton", "missing", "not installed with NumPy for " + python->program.string(),
+                "no candidate with Triton kernels can be judged (optional: docs/how-to/pytorch.md)"}
+          : Row{"Triton", "ok", python->triton + (gpu ? "" : ", interpreted on the CPU"), {}};
   if (gpu && !torch->computes)
-    return {"PyTorch", "limited",
-            fmt::format("{}: it cannot use this GPU (built for {})", what, torch->built_for), kWithout};
-  return {"PyTorch", "ok", what, {}};
+    return {{"PyTorch", "limited",
+             fmt::format("{}: it cannot use this GPU (built for {})", what, torch->built_for), kWithout},
+            triton};
+  return {{"PyTorch", "ok", what, {}}, triton};
 }
 
 std::vector<Row> examine(const Context& context) {
@@ -75,7 +81,7 @@ std::vector<Row> examine(const Context& context) {
                   isolation_advice(sandbox, r)});
   rows.push_back(program(context, "gnuplot", {"gnuplot", "--version"},
                          "reports have tables but no plots (apt install gnuplot-nox)"));
-  rows.push_back(pytorch(r, gpu.has_value()));
+  for (Row& row : pytorch(r, gpu.has_value())) rows.push_back(std::move(row));
   rows.push_back(
       program(context, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
   std::error_code code;

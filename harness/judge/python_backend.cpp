@@ -1,5 +1,6 @@
 // Candidates in Python where there is no GPU: their PyTorch runs on the CPU. Gate one alone.
 #include "harness/base/scratch_folder.h"
+#include "harness/base/text.h"
 #include "harness/judge/pipeline.h"
 #include "harness/judge/python_candidate.h"
 
@@ -38,10 +39,12 @@ class PythonBackend : public JudgeBackend {
       if (each.program) {
         auto& program = static_cast<PythonProgram&>(*each.program);
         MemfdArena arena;
+        // Triton's interpreter repeats itself, and poisons what it allocates.
+        const std::size_t runs = checked.record.environment.contains("triton") ? 1 : 2;
         GateOneSetup setup{bound.problem,
                            oracle,
                            &arena,
-                           {"", ""},
+                           std::vector<std::string>(runs),
                            starting_with(std::move(program.loaded),
                                          [&] { return start_python(program.work, *context_.sandbox); }),
                            run_timeout(*context_.request) + kFirstRunOfPython,
@@ -90,7 +93,14 @@ class PythonBackend : public JudgeBackend {
         false,           {}};
     (*context_.say)({Stage::kLoad, candidate.name});
     CAPSTONE_TRY(program->loaded, load_candidate(program->work, *context_.sandbox, m));
-    if (program->loaded) built.program = std::move(program);
+    if (!program->loaded) return built;
+    if (const std::string triton = text_at(program->loaded->hello(), "triton"); !triton.empty()) {
+      m.environment["device"] = "CPU (Triton's interpreter)";
+      m.environment["triton"] = to_utf8(printable(triton).substr(0, 40));
+      m.gate_two_reason = "Triton kernels are interpreted on a CPU, not timed";
+      if (!because_.empty()) m.gate_two_reason += ": " + because_;
+    }
+    built.program = std::move(program);
     return built;
   }
 

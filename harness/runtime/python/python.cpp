@@ -12,7 +12,7 @@ namespace {
 
 // One line of JSON. The version is read from PyTorch's own file, because importing it takes seconds.
 constexpr const char* kProbe = R"(
-import importlib.util, json, os, re, sys
+import importlib.metadata, importlib.util, json, os, re, sys
 found = importlib.util.find_spec('torch')
 version = ''
 if found and found.origin:
@@ -21,7 +21,11 @@ if found and found.origin:
         version = re.search(r"__version__ = '([^']*)'", text).group(1)
     except (OSError, AttributeError):
         version = 'of an unknown version'
-print(json.dumps({'program': sys.executable, 'version': sys.version.split()[0], 'torch': version,
+try:
+    triton = importlib.metadata.version('triton') if importlib.util.find_spec('numpy') else ''
+except importlib.metadata.PackageNotFoundError:
+    triton = ''
+print(json.dumps({'program': sys.executable, 'version': sys.version.split()[0], 'torch': version, 'triton': triton,
                   'paths': [p for p in sys.path if p and os.path.exists(p)],
                   'roots': [sys.prefix, sys.base_prefix] + ([os.path.dirname(os.path.realpath(os.path.dirname(found.origin)))] if version else [])}))
 )";
@@ -55,6 +59,7 @@ Result<Python> examine(const fs::path& program) {
   python.program = said.value("program", program.string());
   python.version = said.value("version", "");
   python.torch = said.value("torch", "");
+  python.triton = said.value("triton", "");
   for (const Json& path : said["paths"]) python.paths.emplace_back(path.get<std::string>());
   for (const Json& root : said["roots"]) python.roots.emplace_back(root.get<std::string>());
   python.roots.insert(python.roots.end(), python.paths.begin(), python.paths.end());

@@ -13,9 +13,10 @@ namespace capstone {
 /// An interpreter with PyTorch, found without importing it (which takes seconds): whether it runs is seen
 /// when a worker starts.
 struct Python {
-  std::filesystem::path program;             ///< the interpreter itself, behind wrappers of version managers
-  std::string version;                       ///< "3.12.3"
-  std::string torch;                         ///< "2.11.0+cu130"
+  std::filesystem::path program;  ///< the interpreter itself, behind wrappers of version managers
+  std::string version;            ///< "3.12.3"
+  std::string torch;              ///< "2.11.0+cu130"
+  std::string triton;             ///< "3.6.0"; empty: without Triton, or without the NumPy it needs
   std::vector<std::filesystem::path> paths;  ///< sys.path: where its packages lie
   std::vector<std::filesystem::path> roots;  ///< what an isolated process must be able to read
 

@@ -25,10 +25,12 @@ WorkerFailure bad_request(const std::string& what) {
 
 class PythonRunner : public Runner {
  public:
-  /// @param loaded  what the worker said once its source was loaded: a library's arm has its label there
+  /// @param loaded  what the worker said once its source was loaded: a library's arm has its label there, a
+  ///                candidate whose Triton kernels are interpreted the version of Triton
   PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker, const Json& loaded)
       : problem_(problem), worker_(std::move(worker)), hello_(worker_->hello()) {
-    if (const auto label = loaded.find("label"); label != loaded.end()) hello_["label"] = *label;
+    for (const char* key : {"label", "triton"})
+      if (const auto said = loaded.find(key); said != loaded.end()) hello_[key] = *said;
   }
 
   const Json& hello() const override { return hello_; }

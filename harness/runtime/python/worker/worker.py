@@ -39,9 +39,9 @@ def one_line(problem):
 class Refusal(Exception):
     """A failure with a ready-made message."""
 
-    def __init__(self, kind, message, hint="", cause=None):
+    def __init__(self, kind, message, hint="", cause=None, place=None):
         super().__init__(message)
-        self.kind, self.hint, self.cause = kind, hint, cause
+        self.kind, self.hint, self.cause, self.place = kind, hint, cause, place
 
 
 def trace_of(problem):
@@ -52,7 +52,7 @@ def trace_of(problem):
 HOUSEKEEPING = {"empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "zero_", "fill_",
                 "view", "reshape", "flatten", "contiguous", "as_strided", "to", "_to_copy", "copy_", "clone",
                 "detach", "alias", "select", "slice", "narrow", "transpose", "t", "permute", "expand",
-                "unsqueeze", "squeeze", "resolve_conj", "resolve_neg", "split", "chunk", "unbind"}
+                "unsqueeze", "squeeze", "set_", "resolve_conj", "resolve_neg", "split", "chunk", "unbind"}
 
 
 def is_cuda_extension(problem, files):
@@ -64,14 +64,18 @@ def is_cuda_extension(problem, files):
     return bool(re.search(r"cuda_sources|__global__|\.cu\b", text))
 
 
-def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
+def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpreted=False):
     """An exception as an answer: one line, the innermost place in one of `files`, a hint if there is one, the
-    whole traceback."""
+    whole traceback. `interpreted`: Triton runs here, so its name in a message is no sign of a missing GPU."""
     if isinstance(problem, Refusal):
         answer = {"ok": False, "kind": problem.kind, "message": str(problem), "hint": problem.hint}
+        if problem.place:
+            answer["file"], answer["line"] = problem.place
         if problem.cause:
             answer["traceback"] = trace_of(problem.cause)
         return answer
+    while type(problem).__name__ == "InterpreterError" and problem.__cause__:
+        problem = problem.__cause__  # Triton's interpreter wraps what a kernel raises
     message = one_line(problem)
     answer = {"ok": False, "kind": kind, "message": message}
     for frame in traceback.extract_tb(problem.__traceback__):
@@ -90,7 +94,10 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     elif on_cpu and of_candidate and is_cuda_extension(problem, files):
         answer.update(kind="not_judgeable", message="its extension has CUDA code, which needs a GPU and nvcc",
                       hint="it needs a GPU: see `capstone measure --bundle`")
-    elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
+    elif on_cpu and "not supported in interpreter mode" in message:
+        answer.update(kind="not_judgeable", hint="Triton's interpreter lacks this: a GPU has it, see "
+                                                 "`capstone measure --bundle`")
+    elif on_cpu and re.search("cuda|nvcc" if interpreted else "cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
         answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: "
@@ -104,6 +111,27 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     return answer
 
 
+def uses_triton(source):
+    with open(source, encoding="utf-8", errors="replace") as text:
+        return bool(re.search(r"^\s*(?:import|from)\s+triton\b", text.read(), re.MULTILINE))
+
+
+def import_interpreter():
+    """What runs Triton kernels on a CPU. It has to be imported before the candidate imports Triton."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    try:
+        import numpy  # noqa: F401
+        import triton  # noqa: F401
+    except Exception as problem:
+        raise Refusal("environment", "Triton kernels run on a CPU in Triton's interpreter, which cannot be "
+                                     f"imported: {one_line(problem)}",
+                      f"install triton and numpy for {sys.executable}, or give --python another python3 "
+                      "(docs/how-to/pytorch.md)", problem) from None
+    import interpreted
+
+    return interpreted
+
+
 def import_torch():
     """PyTorch, and our modules that need it."""
     try:
@@ -115,9 +143,13 @@ def import_torch():
     import memory  # noqa: F401
     import model  # noqa: F401
 
-    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
-        del sys.path[0]  # a candidate's imports must not find our files
     return torch
+
+
+def hide_our_files():
+    """A candidate's imports must not find them."""
+    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
 
 
 class Worker:
@@ -126,6 +158,9 @@ class Worker:
         self._files = [path for path in (options.candidate, options.reference) if path]
         self._subject = None
         self._looked_at_operators = False
+        self._watch = None  # what a candidate's Triton kernels do on a CPU
+        self._triton = options.device == "cpu" and options.candidate and uses_triton(options.candidate)
+        self._findings = ()  # exceptions that are findings
         self._ready = {}  # request → (callable, function that updates its parameters, prepare or None, inputs)
 
     def hello(self):
@@ -135,6 +170,9 @@ class Worker:
         from model import ARMS
 
         self._torch = torch
+        if self._triton:
+            self._triton = import_interpreter()
+        hide_our_files()
         torch.set_grad_enabled(False)
         if self._options.device == "cuda":
             if not torch.cuda.is_available():
@@ -173,6 +211,10 @@ class Worker:
     def load(self):
         from model import NoSuchArm, Subject
 
+        answer = {"ok": True}
+        if self._triton:
+            self._watch, answer["triton"] = self._triton.install(self._files)
+            self._findings = self._triton.Finding
         try:
             self._subject = Subject(self._options.reference, self._options.candidate, self._options.arm,
                                     self._options.device)
@@ -180,9 +222,9 @@ class Worker:
             raise Refusal("no_such_arm", str(problem)) from None
         except Exception as problem:
             return failure_of(problem, self._files, self._options.device == "cpu",
-                              bool(self._options.candidate), kind="build")
+                              bool(self._options.candidate), kind="build",
+                              interpreted=self._watch is not None)
         gc.freeze()  # loaded objects stay; later collections skip them
-        answer = {"ok": True}
         if self._subject.library:
             answer["label"] = self._label(self._subject.library)
         return answer
@@ -284,16 +326,30 @@ class Worker:
         _, refresh, prepare, _ = self._prepared(request)
         refresh()
         if prepare is not None:
-            prepare()
+            self._watched(request, prepare)
             if self._options.device == "cuda":
                 self._torch.cuda.synchronize()
         return {"ok": True}
 
+    def _watched(self, request, call):
+        """The result of `call`, whose Triton kernels know the judge's tensors from what lies between them."""
+        if self._watch is None:
+            return call()
+        tensors = [self._tensor(place) for kind in ("inputs", "parameters", "outputs")
+                   for place in request[kind] if "at" in place]
+        self._watch.judged = [(tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size())
+                              for tensor in tensors]
+        try:
+            return call()
+        except self._findings as finding:
+            raise Refusal("undefined_behaviour", str(finding), finding.hint, place=finding.place) from None
+
     def run(self, request):
         call, refresh, _, inputs = self._prepared(request)
         refresh()
-        result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)),
-                                         request.get("hide_ns", 0))
+        result, times = self._watched(
+            request, lambda: self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)),
+                                              request.get("hide_ns", 0)))
         self._store(result, self._tensors(request["outputs"]),
                     [place["name"] for place in request["outputs"]])
         answer = {"ok": True, **times}
@@ -380,7 +436,7 @@ class Worker:
             return self.handle(request, descriptor)
         except Exception as problem:
             return failure_of(problem, self._files, self._options.device == "cpu",
-                              bool(self._options.candidate))
+                              bool(self._options.candidate), interpreted=self._watch is not None)
 
 
 def options_of(arguments):
