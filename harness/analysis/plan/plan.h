@@ -58,6 +58,7 @@ struct SessionPlan {
   std::string artifact;  ///< the one thing that students leave with
   std::string begin;     ///< the command with which they begin it
   PlanCommand demo;
+  int demo_seconds = 0;  ///< it ends within them, also with an empty cache, on a machine of two cores
   std::string line;     ///< to say at the board
   std::string thinks;   ///< the pitfall: what students think
   std::string instead;  ///< what is the case

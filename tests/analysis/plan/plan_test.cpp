@@ -37,7 +37,7 @@ constexpr const char* kPlan = R"(steps:
   - {teach: 40, what: Talk.}
   - {build: 20, what: Type.}
 artifact: {what: A kernel., begin: capstone lab L3-3}
-demo: {run: capstone demo coalescing, shows: "16.56"}
+demo: {run: capstone demo coalescing, seconds: 20, shows: "16.56"}
 line: Feed them.
 pitfall: {thinks: It is fast., instead: It is not., run: capstone demo bank-conflict, shows: "16.50"}
 numbers:
