@@ -12,7 +12,7 @@
 namespace capstone {
 namespace {
 
-constexpr int kLongest = 240;     // [min] of a step: longer is a slip
+constexpr int kLongest = 240;      // [min] of a step: longer is a slip
 constexpr int kLongestDemo = 120;  // [s]: a class waits no longer
 
 constexpr PlanStep::Kind kKinds[] = {PlanStep::Kind::kTeach, PlanStep::Kind::kBuild, PlanStep::Kind::kBreak};
