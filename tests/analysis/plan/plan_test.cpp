@@ -84,6 +84,8 @@ TEST_F(PlanTest, IsReadStrictly) {
   expect_refused("teach: 40", "teach: forty", "`teach` must be a whole number from 1 to 240");
   expect_refused("teach: 40", "teach: 40, build: 3", "a step is either teach, build or break");
   expect_refused("run: capstone demo coalescing", "run: rm -r .", "`run` must be a command of capstone");
+  expect_refused("seconds: 20, ", "", "`seconds` is missing");
+  expect_refused("seconds: 20", "seconds: 600", "`seconds` must be a whole number from 1 to 120");
   expect_refused("course: \"93.7 %\"", "means: Nothing.", "either of a ladder's rungs or of the course");
   expect_refused("ladder: sum, rungs: [01_tree, 02_shuffle]", "ladder: sum", "either of a ladder's rungs");
   expect_refused("[01_tree, 02_shuffle]", "[]", "`rungs` must be a list of texts");
