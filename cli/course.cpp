@@ -156,7 +156,7 @@ std::string sheet_text(const Course& course, const SessionSheet& sheet, const Te
   out.heading("what they leave with");
   out.line(plan.artifact, 2);
   out.line("$ " + plan.begin);
-  out.heading("the demo");
+  out.heading(fmt::format("the demo, within {} s", plan.demo_seconds));
   out.command(plan.demo);
   if (!sheet.more_demos.empty()) out.line("more demos: " + join(sheet.more_demos, ", "));
   out.heading("the pitfall");

@@ -21,7 +21,8 @@ using workflows::RecordedRun;
 
 constexpr std::size_t kIdeaBytes = 100;
 
-std::string short_idea(const std::string& idea) {
+std::string short_idea(const std::string& text) {
+  const std::string idea = replace_all(text, "**", "");  // models write Markdown
   return one_line(to_utf8(idea.substr(0, kIdeaBytes))) + (idea.size() > kIdeaBytes ? "…" : "");
 }
 

@@ -108,8 +108,11 @@ Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem,
   Error error{problem.what(), {}, {}, ExitCode::kUsage};
   error.what = plain(replace_all(error.what, "\n", " "));
   error.hint = "run: " + command_name(at) + " --help";
-  for (const std::string& word : app.remaining(true))
+  for (const std::string& word : app.remaining(true)) {
     if (explain_unknown(at, word, error)) break;
+    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
+      error.hint += fmt::format("; a file or folder of that name is written ./{}", word);
+  }
   return error;
 }
 

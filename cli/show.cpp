@@ -148,19 +148,21 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   const bool cuda =
       std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return judged(m); });
   std::vector<std::string> header{"candidate", "gate one", "median"};
-  if (cuda) header.insert(header.end(), {"speedup", "of peak", "bound by"});
+  if (cuda) header.push_back("speedup");
   header.push_back("gate two");
   Table table(header);
+  std::string notes;  // what would make the table wider than a terminal
   if (cuda) {
     auto first = std::find_if(measurements.begin(), measurements.end(), judged);
     // The first is the reference; the second is the same again, and the last the candidate.
     const std::vector<Arm>& arms = first->measured->arms;
-    table.row({arms.front().name, "-", with_interval(arms.front().median_ms), "1x (the reference)", "", "",
-               arms.front().label});
+    const auto add_arm = [&](const Arm& arm, const std::string& speedup) {
+      table.row({arm.name, "-", with_interval(arm.median_ms), speedup, ""});
+      if (!arm.label.empty() && arm.label != arm.name) notes += fmt::format("\n{}: {}", arm.name, arm.label);
+    };
+    add_arm(arms.front(), "1x (the reference)");
     for (std::size_t i = 2; i + 1 < arms.size(); ++i)
-      table.row({arms[i].name, "-", with_interval(arms[i].median_ms),
-                 format_speedup(arms.front().median_ms.point / arms[i].median_ms.point), "", "",
-                 arms[i].label});
+      add_arm(arms[i], format_speedup(arms.front().median_ms.point / arms[i].median_ms.point));
   }
   for (const Measurement& m : measurements) {
     bool passed = m.gate_one == GateOne::kPassed;
@@ -172,18 +174,17 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
       if (judged(m) && m.measured->speedup) {
         const Interval& s = *m.measured->speedup;
         row.push_back(fmt::format("{:.3f}x [{:.3f}, {:.3f}]", s.point, s.low, s.high));
-        row.push_back(m.measured->percent_of_peak > 0
-                          ? fmt::format("{:.1f} % of {}", m.measured->percent_of_peak, m.measured->peak)
-                          : "n/a");
-        row.push_back(m.measured->bound_by);
+        if (m.measured->percent_of_peak > 0)
+          notes += fmt::format("\n{}: {:.1f} % of {}; bound by {}", shown_name(m),
+                               m.measured->percent_of_peak, m.measured->peak, m.measured->bound_by);
       } else {
-        row.insert(row.end(), {"-", "-", "-"});
+        row.push_back("-");
       }
     }
     row.push_back(terminal.paint(tone_of(m.gate_two), label_of(m.gate_two)));
     table.row(std::move(row));
   }
-  std::string text = table.text(terminal);
+  std::string text = table.text(terminal) + notes;
   for (const Measurement& m : measurements)
     for (const std::string& label : m.labels)
       text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);

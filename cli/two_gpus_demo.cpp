@@ -50,7 +50,9 @@ void show_table(const Context& context, const TwoGpusRun& run, Exchange exchange
     if (!is_shown(one, exchange)) continue;
     if (one.method != way) table.line(way = one.method);
     const ExchangeSplit parts = split_of(run, one, exchange);
-    const auto us = [](double value) { return fmt::format("{:.1f}", value); };
+    const auto us = [](double value) {
+      return fmt::format("{:.1f}", value > -0.05 && value < 0 ? 0 : value);
+    };
     table.row({std::to_string(one.tokens), one.routing, exchange == Exchange::kDispatch ? one.format : "bf16",
                fmt::format("{:.1f}", parts.bytes / 1e6),
                fmt::format("{:.0f} [{:.0f}, {:.0f}]", parts.time.point, parts.time.low, parts.time.high),

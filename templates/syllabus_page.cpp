@@ -87,6 +87,7 @@ void fill(TemplateDictionary& section, const SessionSheet& sheet) {
   section.SetValue("ARTIFACT", to_utf8(plan.artifact));
   section.SetValue("BEGIN", to_utf8(plan.begin));
   section.SetValue("DEMO", to_utf8(plan.demo.run));
+  section.SetIntValue("DEMO_SECONDS", plan.demo_seconds);
   section.SetValue("DEMO_SHOWS", to_utf8(plan.demo.shows));
   if (!sheet.more_demos.empty())
     section.SetValueAndShowSection("NAMES", to_utf8(join(sheet.more_demos, ", ")), "MORE_DEMOS");

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/parallel.h"
 #include "harness/model/expression.h"
 #include "harness/model/problem.h"
 
@@ -102,9 +104,15 @@ Result<std::string> digest_of_definition(const fs::path& folder) {
 
 Result<std::vector<Problem>> load_catalogue(const fs::path& root) {
   CAPSTONE_TRY(const auto ids, problem_ids(root));
+  std::vector<std::optional<Result<Problem>>> loaded(ids.size());
+  parallel_for(static_cast<std::int64_t>(ids.size()), 1, threads_or_all(0),
+               [&](std::int64_t i, std::int64_t) {
+                 const auto at = static_cast<std::size_t>(i);
+                 loaded[at] = load_from_catalogue(root / ids[at]);
+               });
   std::vector<Problem> problems;
-  for (const std::string& id : ids) {
-    CAPSTONE_TRY(Problem problem, load_from_catalogue(root / id));
+  for (auto& one : loaded) {
+    CAPSTONE_TRY(Problem problem, std::move(*one));
     problems.push_back(std::move(problem));
   }
   return problems;

@@ -126,34 +126,61 @@ std::unique_ptr<mu::Parser> make_parser() {
   return parser;
 }
 
-/// One parser per thread, because creating one takes longer than evaluating with it. The library sets up
-/// shared locale state in the constructor, hence the lock.
-mu::Parser& thread_parser() {
-  static std::mutex making;
-  thread_local std::unique_ptr<mu::Parser> parser;
-  if (!parser) {
-    std::lock_guard lock(making);
-    parser = make_parser();
-  }
-  return *parser;
-}
-
 std::vector<std::string> known_names(const Sizes& sizes) {
   std::vector<std::string> names;
   for (const auto& [name, value] : sizes) names.push_back(name);
   return names;
 }
 
+/// One parser per thread, because creating one takes longer than evaluating with it. Its symbols and its
+/// expression stay: most calls have those of the call before, with other values.
+class ThreadParser {
+ public:
+  /// @throws mu::Parser::exception_type
+  double evaluate(const std::string& text, const Sizes& sizes) {
+    bind(sizes);
+    if (text != text_) {
+      text_.clear();  // if the library refuses it
+      parser_->SetExpr(text);
+    }
+    const double value = parser_->Eval();
+    text_ = text;
+    return value;
+  }
+
+ private:
+  void bind(const Sizes& sizes) {
+    if (!parser_) {
+      static std::mutex making;  // the library sets up shared locale state in the constructor
+      std::lock_guard lock(making);
+      parser_ = make_parser();
+    }
+    if (auto names = known_names(sizes); names != names_) {
+      names_.clear(), text_.clear();  // if the library refuses one of them
+      parser_->ClearVar();
+      values_.assign(names.size(), 0);  // the parser keeps pointers into it
+      for (std::size_t i = 0; i < names.size(); ++i) parser_->DefineVar(names[i], &values_[i]);
+      names_ = std::move(names);
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) values_[i] = static_cast<double>(sizes[i].second);
+  }
+
+  std::unique_ptr<mu::Parser> parser_;
+  std::vector<std::string> names_;
+  std::vector<double> values_;
+  std::string text_;  // empty: none
+};
+
 std::optional<ExpressionFault> check_names(const std::string& text, const Sizes& sizes) {
+  const auto known = known_names(sizes);
+  const auto& functions = expression_functions();
   for (const Name& name : names_in(text)) {
-    const auto& functions = expression_functions();
     if (name.is_call) {
       if (std::find(functions.begin(), functions.end(), name.text) == functions.end())
         return ExpressionFault{fmt::format("no function `{}`", name.text), did_you_mean(name.text, functions),
                                name.position};
       continue;
     }
-    const auto known = known_names(sizes);
     if (std::find(known.begin(), known.end(), name.text) == known.end())
       return ExpressionFault{fmt::format("undefined symbol `{}`", name.text), did_you_mean(name.text, known),
                              name.position};
@@ -170,9 +197,12 @@ std::string tidy(std::string message) {
   return message;
 }
 
-/// A dimension is nearly always a single symbol, which needs no parser. This halves the time to load a
-/// catalogue.
-std::optional<double> lone_symbol(const std::string& text, const Sizes& sizes) {
+/// A dimension is nearly always a single symbol or a whole number, which needs no parser. This halves the
+/// time to load a catalogue.
+std::optional<double> lone_symbol_or_number(const std::string& text, const Sizes& sizes) {
+  constexpr std::size_t kExactDigits = 15;  // all such numbers are below kLargestWhole
+  if (!text.empty() && text.size() <= kExactDigits && std::all_of(text.begin(), text.end(), is_digit))
+    return static_cast<double>(std::stoll(text));
   for (const auto& [name, value] : sizes)
     if (name == text) return static_cast<double>(value);
   return std::nullopt;
@@ -205,21 +235,13 @@ std::vector<SymbolUse> symbols_in(const std::string& text) {
 }
 
 Evaluated<double> evaluate_expression(const std::string& text, const Sizes& sizes) {
-  if (auto value = lone_symbol(text, sizes)) return *value;
+  if (auto value = lone_symbol_or_number(text, sizes)) return *value;
   if (trim(text).empty()) return fault("empty expression", 0);
   if (auto bad = check_characters(text)) return tl::unexpected(*bad);
   if (auto bad = check_names(text, sizes)) return tl::unexpected(*bad);
-  std::vector<double> values;
-  values.reserve(sizes.size());  // the parser keeps pointers into it
   try {
-    mu::Parser& parser = thread_parser();
-    parser.ClearVar();
-    for (const auto& [name, value] : sizes) {
-      values.push_back(static_cast<double>(value));
-      parser.DefineVar(name, &values.back());
-    }
-    parser.SetExpr(text);
-    const double value = parser.Eval();
+    thread_local ThreadParser parser;
+    const double value = parser.evaluate(text, sizes);
     if (!std::isfinite(value))
       return fault(fmt::format("`{}` has no finite value", text), 0, "check for a division by zero");
     return value;

@@ -85,7 +85,7 @@ body.syllabus { max-width: 76rem; }
 <h3>What they leave with</h3>
 <p>{{ARTIFACT}}</p>
 <p class="command">{{BEGIN}}</p>
-<h3>The demo</h3>
+<h3>The demo, within {{DEMO_SECONDS}} s</h3>
 <p class="command">{{DEMO}}</p>
 <p class="shows">Point at “{{DEMO_SHOWS}}”.{{#MORE_DEMOS}} More demos: {{NAMES}}.{{/MORE_DEMOS}}</p>
 <h3>The pitfall</h3>

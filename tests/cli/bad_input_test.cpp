@@ -33,6 +33,12 @@ TEST_F(BadInput, MistypedSubcommandGetsTheNearestName) {
   EXPECT_TRUE(says(answer.err, "hint: did you mean `prompt`?"));
 }
 
+TEST_F(BadInput, AFolderThatBeginsWithADashIsToldHowToBeNamed) {
+  const Outcome answer = capstone({"init", "sum", "-dash"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "a file or folder of that name is written ./-dash"));
+}
+
 TEST_F(BadInput, TheHelpOfACommandThatDoesNotExistIsAnError) {
   for (const auto& words :
        {std::vector<std::string>{"mesure", "--help"}, {"--help", "mesure"}, {"mesure", "-h"}}) {

@@ -68,6 +68,7 @@ TEST_F(Syllabus, SheetHasWhatAMentorNeedsForTheSession) {
                            "60 minutes: 40 teach, 20 build",
                            "the line",
                            "$ capstone lab L3-3",
+                           "the demo, within 20 s",
                            "$ capstone demo coalescing",
                            "more demos: bank-conflict",
                            "they think: ",

@@ -6,7 +6,11 @@ run from top to bottom in one scratch folder that has a copy of examples/; the s
 command ends with 0, or with N where its cell says "exit N". Rows marked "slow" need `--slow` or `--only`.
 A row without a command says "missing" in its place, and why.
 
+With --demos it runs the one demo of each session in place of the rows, each with an empty cache: it ends within
+the seconds of its sheet (reference_kernels/plans), and shows the text to point at.
+
     check_shows.py --capstone PROGRAM [--slow] [--only ID …] [--show]
+    check_shows.py --capstone PROGRAM --demos [--only SESSION …] [--show]
 """
 
 import argparse
@@ -25,6 +29,7 @@ from pages import ROOT, lines_of
 PAGE = "docs/reference/what_shows_it.md"
 HEADINGS = ["The road", *(f"L{n}" for n in range(1, 9)), *(f"W{n}" for n in range(1, 7))]
 HEADINGS += ["The machine", "The capstone", "The mentor"]
+DEMO = re.compile(r"^demo: \{run: (.+), seconds: (\d+), shows: \"?(.+?)\"?\}$", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -76,6 +81,28 @@ def rows_of_page():
     return rows, errors
 
 
+def errors_of_demos(folder, environment, only, show):
+    """What is wrong with the sessions' demos: late, or the text is not shown."""
+    errors = []
+    for plan in sorted((ROOT / "reference_kernels/plans").glob("*.yaml")):
+        if only and plan.stem not in only:
+            continue
+        demo = DEMO.search(plan.read_text())
+        if not demo:
+            errors.append(f"{plan.name}: no line `demo: {{run: …, seconds: …, shows: …}}`")
+            continue
+        command, limit, text = demo[1], int(demo[2]), demo[3]
+        empty = {**environment, "CAPSTONE_CACHE": f"{folder}/.cache-{plan.stem}"}
+        code, output, seconds = run(command, folder, empty)
+        if show:
+            print(f"{plan.stem}: {seconds:.1f} of {limit} s: {command}", flush=True)
+        if code or text not in output:
+            errors.append(f"{plan.name}: {command}: exit code {code}, or not shown: {text}\n{output}")
+        if seconds > limit:
+            errors.append(f"{plan.name}: {command}: {seconds:.1f} s, its sheet says {limit}")
+    return errors
+
+
 def run(command, folder, environment):
     """(exit code, output, seconds) of a shell line."""
     begun = time.monotonic()
@@ -98,6 +125,7 @@ def main():
     parser.add_argument("--slow", action="store_true", help="also rows that take longer than a second")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these rows, and the quick ones before them under their heading")
     parser.add_argument("--show", action="store_true", help="print the seconds of each command")
+    parser.add_argument("--demos", action="store_true", help="the sessions' demos and their seconds, not the rows")
     arguments = parser.parse_args()
     rows, errors = rows_of_page()
     wanted = {row.heading: row.where for row in rows if set(row.ids) & set(arguments.only or [])}
@@ -115,6 +143,10 @@ def main():
             "XDG_STATE_HOME": f"{folder}/.state",
             "NO_COLOR": "1",
         }
+        if arguments.demos:
+            errors = errors_of_demos(folder, environment, arguments.only, arguments.show)
+            print("\n".join(errors + [f"demos: {len(errors)} wrong"]))
+            return 1 if errors else 0
         done = set()
         for row in rows:
             named = bool(set(row.ids) & set(arguments.only or []))

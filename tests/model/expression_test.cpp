@@ -148,6 +148,21 @@ TEST(Expression, SymbolsComeInOrderWithoutFunctionsAndExponents) {
   EXPECT_EQ(names, (std::vector<std::string>{"b", "a", "b"}));
 }
 
+TEST(Expression, OneThatWasReadIsReadAgainWhenItsSymbolsChange) {
+  const auto at = [](const std::string& text, const Sizes& sizes) {
+    return evaluate_expression(text, sizes);
+  };
+  EXPECT_EQ(at("a * b + 1", {{"a", 2}, {"b", 3}}), 7);
+  EXPECT_EQ(at("a * b + 1", {{"a", 4}, {"b", 3}}), 13) << "other values";
+  EXPECT_EQ(at("a * b + 1", {{"b", 5}, {"a", 4}, {"c", 9}}), 21) << "other symbols";
+  EXPECT_FALSE(at("a * b + 1", {{"a", 4}})) << "one symbol less";
+  EXPECT_FALSE(at("a * / b", {{"a", 4}, {"b", 2}}));
+  EXPECT_FALSE(at("a * / b", {{"a", 4}, {"b", 2}})) << "what was refused stays refused";
+  EXPECT_FALSE(at("a / b + 0", {{"a", 4}, {"b", 0}}));
+  EXPECT_EQ(at("a / b + 0", {{"a", 4}, {"b", 2}}), 2) << "finite again";
+  EXPECT_EQ(at("4096", {}), 4096);
+}
+
 TEST(Expression, ThreadsDoNotDisturbEachOther) {
   std::vector<int> wrong(4, 0);
   std::vector<std::thread> threads;

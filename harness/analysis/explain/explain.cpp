@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <span>
 #include <vector>
 
@@ -113,16 +114,21 @@ Result<void> learn_growth(Explanation& e, const fs::path& program, const Explain
                           const Sandbox& sandbox, const Narration& say) {
   CAPSTONE_TRY(const auto plan, plan_growth(*request.problem, request.sizes));
   if (!plan) return {};
-  ExplainRequest other = request;
-  other.device.reset();
+  // At once: a run is one process on one core, and the last takes as long as the others together.
   const auto counted = [&](const Sizes& sizes) {
+    ExplainRequest other = request;
+    other.device.reset();
     other.sizes = sizes;
     say(fmt::format("running at {}, to see how the counts grow", to_string(sizes)));
-    return explain_run(program, other, sandbox);
+    return std::async(std::launch::async,
+                      [&program, &sandbox, other] { return explain_run(program, other, sandbox); });
   };
+  std::vector<std::future<Result<Explanation>>> runs;
+  for (const GrowthPlan::Step& step : plan->steps) runs.push_back(counted(step.sizes));
+  runs.push_back(counted(plan->all));
   std::vector<Explanation> larger;
-  for (std::size_t i = 0; i <= plan->steps.size(); ++i) {
-    auto seen = counted(i < plan->steps.size() ? plan->steps[i].sizes : plan->all);
+  for (auto& run : runs) {
+    auto seen = run.get();
     if (!seen && seen.error().code == ExitCode::kInterrupted) return fail(seen.error());
     if (!seen) return {};
     larger.push_back(std::move(*seen));

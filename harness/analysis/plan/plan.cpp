@@ -12,7 +12,8 @@
 namespace capstone {
 namespace {
 
-constexpr int kLongest = 240;  // [min] of a step: longer is a slip
+constexpr int kLongest = 240;      // [min] of a step: longer is a slip
+constexpr int kLongestDemo = 120;  // [s]: a class waits no longer
 
 constexpr PlanStep::Kind kKinds[] = {PlanStep::Kind::kTeach, PlanStep::Kind::kBuild, PlanStep::Kind::kBreak};
 
@@ -69,8 +70,9 @@ class PlanReader : StrictYaml {
     CAPSTONE_TRY(plan.artifact, text(artifact, "what"));
     CAPSTONE_TRY(plan.begin, command(artifact, "begin"));
     const YamlNode& demo = *root.find("demo");
-    CAPSTONE_CHECK(keys(demo, {"run", "shows"}));
+    CAPSTONE_CHECK(keys(demo, {"run", "seconds", "shows"}));
     CAPSTONE_TRY(plan.demo, read_command(demo));
+    CAPSTONE_TRY(plan.demo_seconds, whole(*demo.find("seconds"), "seconds", 1, kLongestDemo));
     const YamlNode& pitfall = *root.find("pitfall");
     CAPSTONE_CHECK(keys(pitfall, {"thinks", "instead", "run", "shows"}));
     CAPSTONE_TRY(plan.thinks, text(pitfall, "thinks"));

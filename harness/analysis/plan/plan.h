@@ -58,10 +58,11 @@ struct SessionPlan {
   std::string artifact;  ///< the one thing that students leave with
   std::string begin;     ///< the command with which they begin it
   PlanCommand demo;
-  std::string line;     ///< to say at the board
-  std::string thinks;   ///< the pitfall: what students think
-  std::string instead;  ///< what is the case
-  PlanCommand proof;    ///< shows it
+  int demo_seconds = 0;  ///< it ends within them, also with an empty cache, on a machine of two cores
+  std::string line;      ///< to say at the board
+  std::string thinks;    ///< the pitfall: what students think
+  std::string instead;   ///< what is the case
+  PlanCommand proof;     ///< shows it
   std::vector<PlanNumber> numbers;
 
   /// [min] of one kind, or of all.

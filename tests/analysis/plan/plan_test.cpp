@@ -37,7 +37,7 @@ constexpr const char* kPlan = R"(steps:
   - {teach: 40, what: Talk.}
   - {build: 20, what: Type.}
 artifact: {what: A kernel., begin: capstone lab L3-3}
-demo: {run: capstone demo coalescing, shows: "16.56"}
+demo: {run: capstone demo coalescing, seconds: 20, shows: "16.56"}
 line: Feed them.
 pitfall: {thinks: It is fast., instead: It is not., run: capstone demo bank-conflict, shows: "16.50"}
 numbers:
@@ -84,6 +84,8 @@ TEST_F(PlanTest, IsReadStrictly) {
   expect_refused("teach: 40", "teach: forty", "`teach` must be a whole number from 1 to 240");
   expect_refused("teach: 40", "teach: 40, build: 3", "a step is either teach, build or break");
   expect_refused("run: capstone demo coalescing", "run: rm -r .", "`run` must be a command of capstone");
+  expect_refused("seconds: 20, ", "", "`seconds` is missing");
+  expect_refused("seconds: 20", "seconds: 600", "`seconds` must be a whole number from 1 to 120");
   expect_refused("course: \"93.7 %\"", "means: Nothing.", "either of a ladder's rungs or of the course");
   expect_refused("ladder: sum, rungs: [01_tree, 02_shuffle]", "ladder: sum", "either of a ladder's rungs");
   expect_refused("[01_tree, 02_shuffle]", "[]", "`rungs` must be a list of texts");
