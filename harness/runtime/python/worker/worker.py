@@ -6,6 +6,7 @@ unverified claims.
 """
 
 import argparse
+import ast
 import gc
 import os
 import re
