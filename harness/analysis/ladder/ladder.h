@@ -51,10 +51,10 @@ struct LadderRequest {
   bool timing = true;         ///< false: only build and check
   bool sustained = false;     ///< also launches back to back on a warm chip
   // A ladder of languages:
-  std::string ladder;           ///< its id; empty: the problem's
-  std::string library;          ///< the arm of PyTorch that percentages refer to; empty: the native baseline
+  std::string ladder{};         ///< its id; empty: the problem's
+  std::string library{};        ///< the arm of PyTorch that percentages refer to; empty: the native baseline
   std::string python = "auto";  ///< JudgeOptions::python and python_path
-  std::string python_path;
+  std::string python_path{};
 };
 
 /// SHA-256 of a source without empty lines and lines that hold only a comment. A comment may be changed and
