@@ -566,6 +566,8 @@ const std::vector<Demo>& demos() {
       {"timelines", "W2",
        "copy, then multiply; copy while multiplying: two rungs, drawn from who waits for whom",
        "The tensor cores did not get faster. They stopped waiting.", timelines_demo},
+      {"languages", "W3", "the same kernel in Triton and in CUDA side by side, and what each reaches",
+       "Every line that you do not write is a decision that somebody else made.", languages_demo},
       {"prefill-decode",
        "W4",
        "a fat product and a skinny one under the roof; then requests in a server's places, step by step",

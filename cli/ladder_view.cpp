@@ -87,8 +87,43 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
   return table.text(t);
 }
 
+std::string seconds_text(double seconds) { return seconds > 0 ? format_time_ms(seconds * 1e3) : "-"; }
+
+// A ladder of languages: what was written and what is paid for it, next to what it gives.
+std::string languages_view(const Ladder& ladder, const Terminal& t) {
+  const bool compute = ladder.compute_bound();
+  Table table({"rung", "language", "lines", "tokens", "gate one", "compile", "launch", "time",
+               compute ? "TFLOP/s" : "GB/s", "of lib."});
+  for (const LadderStep& s : ladder.steps) {
+    if (!s.effort) continue;
+    std::vector<std::string> row{t.paint(Tone::kBold, s.rung.name),
+                                 s.effort->written.language,
+                                 std::to_string(s.effort->written.lines),
+                                 std::to_string(s.effort->written.tokens),
+                                 t.paint(s.gate_one == "PASS" ? Tone::kGood : Tone::kBad, s.gate_one),
+                                 seconds_text(s.effort->compile_seconds),
+                                 seconds_text(s.effort->launch_ms / 1e3)};
+    if (s.timed())
+      row.insert(row.end(),
+                 {format_time_ms(s.ms.point), figure(ladder, s), percent(100 * s.of_library.point)});
+    else
+      row.insert(row.end(), 3, "-");
+    table.row(std::move(row));
+  }
+  std::string text = table.text(t);
+  for (const LadderStep& s : ladder.steps)
+    if (s.gate_one != "PASS" || !s.timed())
+      if (!s.trouble.empty()) text += "\n" + t.paint(Tone::kDim, t.fold(s.rung.name + ": " + s.trouble));
+  return text + "\n" +
+         t.paint(Tone::kDim, t.fold("lines and tokens: without comments; compile: nvcc, or the longest first "
+                                    "call of a Python kernel, never on the clock; launch: of the host, as "
+                                    "the kernel's process says; a CUDA kernel that is replayed launches a "
+                                    "recorded graph"));
+}
+
 // The widest form that the terminal has room for.
 std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
+  if (ladder.of_languages()) return languages_view(ladder, t);
   if (std::string text = ladder_view(ladder, t, true, kAxisCells); t.fits(text)) return text;
   std::string text;
   for (int cells : {kAxisCells, kAxisCells / 2, kAxisCells / 4, 0})
@@ -156,7 +191,7 @@ std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) 
                                   t.fold("at full size: bytes moved at the size above, before caches, by "
                                          "a rule that runs at larger sizes taught and tested"))
                  : "");
-  if (any([](const LadderStep& s) { return s.timed(); }))
+  if (!ladder.of_languages() && any([](const LadderStep& s) { return s.timed(); }))
     text += "\n" + t.paint(Tone::kDim, "dots: the times on a logarithmic axis, the fastest on the left");
   text += "\n" + t.paint(Tone::kDim,
                          t.fold((recorded ? "RECORDED, not measured here: " : "") + ladder_origin(ladder)));

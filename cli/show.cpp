@@ -9,6 +9,7 @@
 #include "harness/base/text.h"
 #include "harness/correctness/diagnose.h"
 #include "harness/correctness/inputs.h"
+#include "harness/runtime/python/runner.h"
 
 namespace capstone::cli {
 namespace {
@@ -125,6 +126,14 @@ std::vector<std::string> other_conditions(const Measurement& m) {
   return lines;
 }
 
+// Of a kernel in Python, whose compiler runs in its first call. Of nvcc's time the progress tells.
+std::string compilation(const Measurement& m) {
+  if (!m.source.ends_with(".py") || m.build.compile_seconds <= 0) return {};
+  return fmt::format(
+      "its longest first call, which compiles, took {:.2f} s; the limit is {} s, and no clock of a gate runs",
+      m.build.compile_seconds, kCompileLimit.count());
+}
+
 std::string printed_text(const CaseResult& c, const Terminal& terminal) {
   std::string text = terminal.paint(Tone::kDim, fmt::format("  printed in case {}:", c.id));
   for (const std::string& line : split(c.printed, '\n')) text += "\n    " + line;
@@ -188,6 +197,9 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   for (const Measurement& m : measurements)
     for (const std::string& label : m.labels)
       text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
+  for (const Measurement& m : measurements)
+    if (const std::string line = compilation(m); !line.empty())
+      text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + line);
   for (const Measurement& m : measurements)
     for (const std::string& line : other_conditions(m))
       text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + line);

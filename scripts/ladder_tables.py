@@ -3,7 +3,8 @@
 
 scripts/ladder_tables.py [--check] [--root FOLDER]
 
-Reads reference_kernels/results/*.json, results/published/*.json (recorded with --published), and, for the
+Reads reference_kernels/results/*.json, results/published/*.json (recorded with --published),
+results/languages/*.json (ladders of languages), and, for the
 comparison with PyTorch, tests/gpu/records/*/pytorch.json. Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the
 table of every ladder's README, the overview in reference_kernels/README.md, and the measured values in
 docs/reference/handbook_numbers.md. A rung that the results lack is "not measured"; a rung whose source has
@@ -37,10 +38,12 @@ def percent(value):
     return f"{value:.1f} %" if value else "n/a"
 
 
-def code_digest(source):
+def code_digest(path):
     """The digest described in harness/analysis/ladder/ladder.h: comment lines and empty lines do
     not count."""
-    lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
+    comment = "#" if path.suffix == ".py" else "//"
+    lines = [line for line in path.read_text().splitlines()
+             if line.strip() and not line.strip().startswith(comment)]
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
 
@@ -52,6 +55,7 @@ class Results:
     def __init__(self, root):
         self.devices = self._read(root / "reference_kernels/results")
         self.published = self._read(root / "reference_kernels/results/published")
+        self.languages = self._read(root / "reference_kernels/results/languages")
 
     @staticmethod
     def _read(folder):
@@ -114,7 +118,7 @@ def ladder_table(ladder, rungs):
                          + " |" * (len(head) - 2))
             continue
         ms = step["ms"][0]
-        changed = code_digest(rung.read_text()) != step["code_sha256"]
+        changed = code_digest(rung) != step["code_sha256"]
         cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms),
                  figure(ladder, ms), percent(step.get("percent_of_peak"))]
         cells += [] if compute else [percent(copy_percent(ladder, ms))]
@@ -160,6 +164,36 @@ def ladder_section(results, problem, rungs):
     said = not_measured(rungs)
     said = "Not measured yet" if said == "not measured" else said[0].upper() + said[1:]
     return f"{said}: no results are committed for this ladder."
+
+
+def languages_section(results, name, rungs):
+    """A ladder of languages on each device: what was written and paid, next to what it gives."""
+    parts = []
+    for device, ladder in [(d, x) for d, ladders in results.languages for x in ladders
+                           if x["problem"] == name]:
+        own = {rung.stem: rung for rung in rungs}
+        lines = [f"{device}, driver {ladder['driver']}, {ladder['time'][:10]}, capstone {ladder['tool']}; "
+                 f"{sizes_text(ladder['sizes'])}; cold L2, short bursts. The library: {ladder['library']}, "
+                 f"{time_text(ladder['library_ms'])}.", "",
+                 "| rung | language | lines | tokens | compile | launch | time | "
+                 f"{'TFLOP/s' if is_compute(ladder) else 'GB/s'} | of the library |", "|" + "---|" * 9]
+        for step in ladder["steps"]:
+            rung = own.get(step["rung"])
+            changed = rung and code_digest(rung) != step["code_sha256"]
+            cells = [step["rung"] + (" (of an earlier version)" if changed else ""), step["language"],
+                     str(step["lines"]), str(step["tokens"])]
+            if "ms" in step:
+                ms = step["ms"][0]
+                cells += [f"{step['compile_seconds']:.2f} s" if step["compile_seconds"] else "",
+                          time_text(step["launch_ms"]) if step["launch_ms"] else "", time_text(ms),
+                          figure(ladder, ms), percent(100 * step["of_library"][0])]
+            else:
+                cells += [f"no time: {step.get('trouble') or step['gate_one']}", "", "", "", ""]
+            lines.append("| " + " | ".join(cells) + " |")
+        missing = sorted(set(own) - {step["rung"] for step in ladder["steps"]})
+        lines += [f"| {stem} | not measured |" + " |" * 7 for stem in missing]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) if parts else "Not measured yet: no results are committed for this ladder."
 
 
 def over_sizes_table(device, ladders, rungs):
@@ -309,11 +343,18 @@ def main():
     results = Results(root)
     ladders = {}
     for rung in sorted((root / "reference_kernels").glob("*_*/*/[0-9][0-9]_*.cu")):
+        if (rung.parent / "ladder.yaml").exists():  # its problem is another folder's
+            continue
         ladders.setdefault((rung.parent.parent.name.split("_")[0], rung.parent.name), []).append(rung)
     wanted = {}
     for (_, problem), rungs in ladders.items():
         readme = rungs[0].parent / "README.md"
         wanted[readme] = with_section(readme, ladder_section(results, problem, rungs))
+    for definition in sorted((root / "reference_kernels").glob("*_*/*/ladder.yaml")):
+        rungs = [path for path in sorted(definition.parent.glob("[0-9][0-9]_*"))
+                 if path.suffix in (".py", ".cu")]
+        readme = definition.parent / "README.md"
+        wanted[readme] = with_section(readme, languages_section(results, definition.parent.name, rungs))
     readme = root / "reference_kernels/README.md"
     wanted[readme] = with_section(
         readme, "\n".join(part for part in (overview(results, ladders), against_pytorch(root)) if part))

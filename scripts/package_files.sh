@@ -20,6 +20,9 @@ if [ $student = yes ]; then
   for definition in $(grep -l '^graded: *true' problems/*/problem.yaml); do
     id=$(basename "$(dirname "$definition")")
     grep -E "^reference_kernels/[^/]*/$id/" <<< "$files" | grep -vE '/01_[^/]*$' >> "$leave" || true
+    for ladder in $(grep -lE "^problem: *$id *$" reference_kernels/*/*/ladder.yaml || true); do
+      grep -F "$(dirname "$ladder")/" <<< "$files" >> "$leave" || true
+    done
     grep -E "^examples/machine/$id/" <<< "$files" >> "$leave" || true
     for finished in $(grep -lE "^ +id: *[\"']?$id[\"']? *$" examples/*/capstone.yaml 2>/dev/null || true); do
       grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true

@@ -15,6 +15,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
+#include "harness/project/stub.h"
 #include "harness/workflows/editor_files.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/rungs.h"
@@ -24,7 +25,7 @@ namespace capstone::cli {
 namespace {
 
 struct InitArguments {
-  std::string problem, directory, rung;
+  std::string problem, directory, rung, language;
   std::string kernelbench, python = "auto";  ///< a file in KernelBench's form, and whose PyTorch runs it
   int level = 0;
   double memory_gb = 0;
@@ -110,6 +111,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
     CAPSTONE_TRY(options.from_rung,
                  workflows::find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
+  options.language = arguments.language;
   options.worklog_text = worklog_scaffold(problem);
   options.state = context.state;
   CAPSTONE_TRY(InitReport report, init_project(options, context.resources));
@@ -142,6 +144,11 @@ void add_init(CLI::App& app, Context& context, Action& action) {
   command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
   auto* from = command->add_option(
       "--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
+  command
+      ->add_option("--language", arguments->language,
+                   "begin human/kernel.py, in this language, instead of human/kernel.cu")
+      ->check(CLI::IsMember(python_languages()))
+      ->excludes(from);
   command
       ->add_option("--kernelbench", arguments->kernelbench,
                    "import a problem from a KernelBench file: capstone init --kernelbench FILE.py DIR")

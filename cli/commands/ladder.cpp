@@ -59,8 +59,9 @@ void print_rehearsal(const Ladder& built, const Terminal& t) {
 }
 
 ExitCode exit_code_of(const std::vector<Ladder>& ladders) {
-  const bool passed = std::all_of(ladders.begin(), ladders.end(), workflows::all_passed);
-  return passed ? ExitCode::kDone : ExitCode::kGateOneFailed;
+  if (std::all_of(ladders.begin(), ladders.end(), workflows::all_passed)) return ExitCode::kDone;
+  return std::any_of(ladders.begin(), ladders.end(), workflows::any_failed) ? ExitCode::kGateOneFailed
+                                                                            : ExitCode::kEnvironment;
 }
 
 Result<ExitCode> ladder(const Context& context, LadderArguments arguments) {
@@ -94,7 +95,7 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
       "ladder", "show the reference kernels of a problem, rung by rung: how fast, and what made it so");
   auto a = std::make_shared<LadderArguments>();
   workflows::LadderRun& r = a->run;
-  auto* problem = command->add_option("problem", r.problem, "whose ladder: sgemm, softmax, transpose …");
+  auto* problem = command->add_option("problem", r.problem, "whose ladder: sgemm, softmax, gemm_languages …");
   command
       ->add_option("--session", r.session,
                    "all ladders of a course session: L4; rungs of later sessions are left out")
@@ -114,6 +115,16 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
                                      "keep the result in this file: reference_kernels/results/h200.json");
   auto* backend =
       add_backend(*command, r.backend, "emulated: check every rung on the CPU, without times (default auto)");
+  auto* python = command
+                     ->add_option("--python", r.python,
+                                  "of a ladder of languages: the python3 with PyTorch that runs its Python "
+                                  "rungs (default: the first on PATH)")
+                     ->type_name("PATH");
+  auto* python_path =
+      command
+          ->add_option("--python-path", r.python_path,
+                       "folders with further packages for it, separated by colons: unpacked wheels")
+          ->type_name("DIR");
   auto* sustained =
       command->add_flag("--sustained", r.sustained, "also time launches back to back on a warm chip");
   auto* live = command->add_flag("--live", a->live,
@@ -122,7 +133,8 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
                        ->add_flag("--rehearse", a->rehearse,
                                   "build and check everything now, so that the live run starts at once")
                        ->excludes(live);
-  for (auto* measuring : {budget, record, backend, sustained, rehearse}) recorded->excludes(measuring);
+  for (auto* measuring : {budget, record, backend, python, python_path, sustained, rehearse})
+    recorded->excludes(measuring);
   command->add_option("--html", a->html, "write the ladder view as a self-contained page");
   add_format(*command, context);
   command->callback([&context, &action, a] { action = [&context, a] { return ladder(context, *a); }; });

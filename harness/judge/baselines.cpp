@@ -25,8 +25,7 @@ Result<tl::expected<Packet, WorkerFailure>> try_eager(const CudaSession& session
   auto mapped =
       (*eager)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(60), memory);
   if (!mapped) return mapped;
-  return (*eager)->ask({{"op", "run"}, {"args", args}}, run_timeout(session.request()) + kFirstRunOfPython,
-                       -1);
+  return (*eager)->ask({{"op", "run"}, {"args", args}}, run_timeout(session.request()), -1);
 }
 
 bool any_python(const JudgeRequest& request) {
@@ -52,7 +51,8 @@ std::future<Result<PyTorch>> start_pytorch(const CudaSession& session) {
   if (request.options.python == "none" && session.has_native() && !candidates) return {};
   return std::async(std::launch::async, [&session, &request]() -> Result<PyTorch> {
     PyTorch pytorch;
-    CAPSTONE_TRY(pytorch.python, find_python(wanted_python(request), session.resources()));
+    CAPSTONE_TRY(pytorch.python,
+                 find_python(wanted_python(request), session.resources(), request.options.python_path));
     const PythonWork work = session.python_work(pytorch.python);
     pytorch.parent = start_python_parent(work, session.trusted);
     if (is_timed(request))

@@ -56,9 +56,7 @@ Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, con
 }
 
 GateOneSetup setup_of(const CudaSession& session, const Oracle& oracle, const Checked& candidate) {
-  const bool python = cuda_program(candidate).python.has_value();
-  const auto timeout =
-      run_timeout(session.request()) + (python ? kFirstRunOfPython : std::chrono::milliseconds(0));
+  const auto timeout = run_timeout(session.request());
   return {&session.problem(),
           &oracle,
           session.gpu_host.get(),
@@ -68,7 +66,7 @@ GateOneSetup setup_of(const CudaSession& session, const Oracle& oracle, const Ch
           timeout,
           *session.context.say,
           candidate.record.candidate,
-          is_timed(session.request()) && !python};
+          is_timed(session.request()) && !cuda_program(candidate).python.has_value()};
 }
 
 // Gate one of captured launches. @return whether that is the verdict; else in-process execution is next

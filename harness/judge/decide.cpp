@@ -30,6 +30,7 @@ Arm finished_arm(const TimedArm& timed) {
   arm.median_ms = median_interval(timed.clean.all());
   if (!timed.warm.empty()) arm.warm_ms = median(timed.warm);
   if (!timed.host.empty()) arm.host_ms = median(timed.host);
+  arm.launch_ms = timed.launch_ms;
   arm.samples_ms = timed.clean.samples;
   if (const auto dirty = timed.dirty.all(); !dirty.empty()) {
     arm.dirty_ms = median_interval(dirty);
@@ -155,6 +156,7 @@ void decide_one(const Decision& d, std::size_t at, Measurement& m) {
     m.cases.push_back(*arm.failure);
     return;
   }
+  m.build.compile_seconds = std::max(m.build.compile_seconds, arm.compile_seconds);
   Measured measured;
   measured.clock = "GPU-cold events in short bursts, fresh inputs each sample";
   measured.sizes = sizes_json(d.problem.measure);

@@ -287,6 +287,8 @@ class CaseLoop {
                     "{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
                     kNeedsExplanation, left_behind));
     for (const std::string& note : notes_of(answer->message)) add_label(into_, "note: " + note);
+    into_.build.compile_seconds =
+        std::max(into_.build.compile_seconds, answer->number(kCompileSeconds).value_or(0));
     if (!result.passed) {
       if (const std::string early = text_of(answer->message, "early_read"); !early.empty()) {
         result.hint = early;

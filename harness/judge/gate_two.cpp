@@ -378,6 +378,8 @@ class TimedRun {
           take_failure(a, {WorkerFailure::Kind::kMalformed, "the worker reported no time", {}, {}, {}}));
       return Nothing();
     }
+    arms_[a].compile_seconds =
+        std::max(arms_[a].compile_seconds, answer->number(kCompileSeconds).value_or(0));
     auto launch = said.find("launch_ns");
     const Timed timed{ms->get<double>(),
                       launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0,

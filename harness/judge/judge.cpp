@@ -148,6 +148,8 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resourc
     const auto source = read_file(m.source);
     std::string label = source ? label_of_hidden_text(*source, is_python(m.source)) : std::string();
     if (!label.empty()) m.labels.push_back(std::move(label));
+    for (const Json& language : m.environment.value("languages", Json::array()))
+      m.labels.push_back("note: written in " + language.get<std::string>());
   }
   return measurements;
 }

@@ -97,6 +97,16 @@ JudgeOption python_option() {
   return row;
 }
 
+JudgeOption python_path_option() {
+  JudgeOption row =
+      option("python_path", Kind::kText,
+             "folders with further packages for Python, separated by colons: where the wheels of "
+             "TileLang or CuTe-DSL were unpacked",
+             &JudgeOptions::python_path);
+  row.value_name = "DIR";
+  return row;
+}
+
 JudgeOption baselines_option() {
   JudgeOption row = option(
       "baselines", Kind::kChoices,
@@ -122,6 +132,7 @@ std::vector<JudgeOption> make_table() {
       number("hidden", fmt::format("hidden sizes drawn for gate one (default {})", standard.hidden_cases),
              &JudgeOptions::hidden_cases, 0, 100),
       python_option(),
+      python_path_option(),
       baselines_option(),
       flag("quick",
            "a first look: on the CPU outputs alone, without nvcc and without the builds that look for bad "
@@ -239,6 +250,7 @@ std::vector<std::string> JudgeOption::words(const JudgeOptions& options) const {
     case Kind::kText:
       break;
   }
+  if (value.get_ref<const std::string&>().empty()) return {};
   return {flag(), value.get<std::string>()};
 }
 

@@ -22,6 +22,7 @@ struct JudgeOptions {
   int hidden_cases = 3;                    ///< sizes drawn from `vary`, after the build
   std::string python = "auto";  ///< whose PyTorch runs candidates in Python and, on a GPU, the reference:
                                 ///< "auto", a program, or "none": on a GPU the native baseline is gate two's
+  std::string python_path;      ///< folders of further packages for it, separated by colons
   /// CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
   std::vector<std::string> baselines;
   /// Emulated: outputs alone, without the instrumented builds and without nvcc. CUDA: a first look in

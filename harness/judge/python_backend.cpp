@@ -47,8 +47,8 @@ class PythonBackend : public JudgeBackend {
                            std::vector<std::string>(runs),
                            starting_with(std::move(program.loaded),
                                          [&] { return start_python(program.work, *context_.sandbox); }),
-                           run_timeout(*context_.request) + kFirstRunOfPython,
-                           run_timeout(*context_.request) + kFirstRunOfPython,
+                           run_timeout(*context_.request),
+                           run_timeout(*context_.request),
                            *context_.say,
                            checked.record.candidate};
         CAPSTONE_CHECK(gate_one(setup, bound.cases, checked.record));
@@ -77,7 +77,8 @@ class PythonBackend : public JudgeBackend {
     m.execution = Execution::kInProcess;
     m.execution_reason = "a Python process cannot be recorded";
     m.gate_two_reason = because_.empty() ? "PyTorch on the CPU is never timed" : because_;
-    auto python = find_python(request.options.python == "none" ? "auto" : request.options.python, resources);
+    auto python = find_python(request.options.python == "none" ? "auto" : request.options.python, resources,
+                              request.options.python_path);
     if (!python) {
       if (python.error().code == ExitCode::kInterrupted) return fail(python.error());
       not_judgeable_here(m, python.error());

@@ -5,8 +5,23 @@
 #include <charconv>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 
 namespace capstone {
+
+namespace {
+
+// What an untrusted process says, cut: a few short texts.
+Json short_texts(const Json& said) {
+  Json texts = Json::array();
+  if (!said.is_array()) return texts;
+  for (const Json& text : said)
+    if (text.is_string() && texts.size() < 4)
+      texts.push_back(to_utf8(printable(text.get<std::string>()).substr(0, 40)));
+  return texts;
+}
+
+}  // namespace
 
 bool is_python(const fs::path& source) { return source.extension() == ".py"; }
 
@@ -19,7 +34,11 @@ Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const San
   auto loaded = start_python(work, sandbox);
   build.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   build.ok = loaded.has_value();
-  if (build.ok) return std::move(*loaded);
+  if (build.ok) {
+    if (const auto said = (*loaded)->hello().find("languages"); said != (*loaded)->hello().end())
+      into.environment["languages"] = short_texts(*said);
+    return std::move(*loaded);
+  }
   const WorkerFailure& failure = loaded.error();
   if (failure.kind == WorkerFailure::Kind::kInterrupted)
     return fail("interrupted", {}, {}, ExitCode::kInterrupted);

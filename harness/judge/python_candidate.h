@@ -22,8 +22,4 @@ std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first,
 /// A verdict that says why a Python file cannot be judged here.
 void not_judgeable_here(Measurement& into, const Error& because, const std::string& traceback = {});
 
-/// The first run of a Python candidate compiles what it needs: seconds beyond the time that one launch may
-/// take.
-inline constexpr std::chrono::milliseconds kFirstRunOfPython{120000};
-
 }  // namespace capstone

@@ -62,6 +62,7 @@ struct TimedArm {
   std::set<std::string> libraries;                  ///< shared objects that were seen in its process
   std::optional<std::vector<std::string>> kernels;  ///< a Python candidate's, by name
   double launch_ms = 0;                             ///< of the host, as the process says
+  double compile_seconds = 0;                       ///< [s] the longest first call of a Python candidate
   int extra_checks = 0;                             ///< launches that were checked and not timed
   std::optional<CaseResult> failure;                ///< a run at the measured size that went wrong
   GateOne failed_as = GateOne::kWrong;              ///< how

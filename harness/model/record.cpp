@@ -204,6 +204,7 @@ Json to(const BuildResult& b) {
                {"command", b.command},
                {"log", b.log},
                {"cached", b.cached}};
+  if (b.compile_seconds > 0) json["compile_seconds"] = number(b.compile_seconds);
   if (b.first_error) json["first_error"] = to(*b.first_error);
   return json;
 }
@@ -211,6 +212,7 @@ BuildResult build_from(const Json& json) {
   BuildResult b;
   read(json, "ok", b.ok);
   read(json, "seconds", b.seconds);
+  read(json, "compile_seconds", b.compile_seconds);
   read(json, "command", b.command);
   read(json, "log", b.log);
   read(json, "cached", b.cached);
@@ -235,6 +237,7 @@ Json to(const Arm& a) {
             {"warm_ms", number(a.warm_ms)},
             {"host_ms", number(a.host_ms)},
             {"samples_ms", to(a.samples_ms)}};
+  if (a.launch_ms > 0) json["launch_ms"] = number(a.launch_ms);
   if (a.speedup) json["speedup"] = to(*a.speedup);
   if (a.dirty_ms) json["dirty_ms"] = to(*a.dirty_ms);
   if (!a.dirty_samples_ms.empty()) json["dirty_samples_ms"] = to(a.dirty_samples_ms);
@@ -256,6 +259,7 @@ Arm arm_from(const Json& json) {
   read_with(json, "median_ms", a.median_ms, interval_from);
   read(json, "warm_ms", a.warm_ms);
   read(json, "host_ms", a.host_ms);
+  read(json, "launch_ms", a.launch_ms);
   read(json, "samples_ms", a.samples_ms);
   read_interval(json, "speedup", a.speedup);
   read_interval(json, "dirty_ms", a.dirty_ms);

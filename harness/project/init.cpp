@@ -13,7 +13,7 @@
 namespace capstone {
 namespace {
 
-// The first content of human/kernel.cu.
+// The first content of human/kernel.cu, or of kernel.py.
 struct Beginning {
   std::string bytes;
   std::string from;  ///< name of the rung; empty: the stub
@@ -30,6 +30,10 @@ std::string rung_name(const fs::path& rung, const Resources& resources) {
 }
 
 Result<Beginning> beginning(const InitOptions& options, const Resources& resources) {
+  if (!options.language.empty()) {
+    CAPSTONE_TRY(std::string module, stub_module(options.problem, options.language));
+    return Beginning{std::move(module), {}};
+  }
   if (!options.from_rung) return Beginning{stub_kernel(options.problem), {}};
   const fs::path& rung = *options.from_rung;
   CAPSTONE_TRY(std::string bytes, read_file(rung, std::size_t{1} << 20));
@@ -42,11 +46,15 @@ Result<Beginning> beginning(const InitOptions& options, const Resources& resourc
 std::vector<ProjectFile> own_files(const InitOptions& options, const ProjectConfig& config,
                                    const Beginning& kernel) {
   const Problem& problem = options.problem;
+  const bool python = !options.language.empty();
+  const std::string file = python ? "human/kernel.py" : "human/kernel.cu";
   return {
-      {"README.md", project_readme(problem), "the next three commands, and what each file is for"},
-      {"human/kernel.cu", kernel.bytes,
-       kernel.from.empty() ? "your kernel: a stub that compiles; start here"
-                           : "your kernel, copied from " + kernel.from},
+      {"README.md", replace_all(project_readme(problem), "human/kernel.cu", file),
+       "the next three commands, and what each file is for"},
+      {file, kernel.bytes,
+       python                ? "your kernel: the reference as ModelNew, and a pattern; start here"
+       : kernel.from.empty() ? "your kernel: a stub that compiles; start here"
+                             : "your kernel, copied from " + kernel.from},
       {"worklog.md", options.worklog_text, "your worklog: five sections with questions; this is graded"},
       {"llm/README.md", model_readme(problem), "how to ask the model"},
       {"capstone.yaml", config_text(config), "the authors and the problem"},

@@ -15,9 +15,10 @@ struct InitOptions {
   std::filesystem::path directory;                 ///< the project directory: missing, or an empty folder
   std::vector<Person> members;                     ///< may be empty: filled in later
   std::optional<std::filesystem::path> from_rung;  ///< a .cu file to start from; none: a stub
-  std::string worklog_text;                        ///< content of worklog.md, see worklog_scaffold()
-  std::string created;                             ///< UTC; empty: now
-  std::filesystem::path state;                     ///< folder of machine_id()'s file; empty: Resources::cache
+  std::string language;         ///< of a kernel.py instead, see python_languages(); empty: CUDA
+  std::string worklog_text;     ///< content of worklog.md, see worklog_scaffold()
+  std::string created;          ///< UTC; empty: now
+  std::filesystem::path state;  ///< folder of machine_id()'s file; empty: Resources::cache
 };
 
 struct CreatedFile {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <optional>
 #include <set>
 
+#include "harness/base/files.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -234,6 +237,112 @@ std::string stub_kernel(const Problem& problem) {
   text += launch_text(problem, output, header, passed, names);
   if (problem.prepare) text += prepare_text(header);
   return text;
+}
+
+namespace {
+
+struct PythonLanguage {
+  const char* id;
+  const char* name;
+  const char* imports;
+  const char* pattern;  ///< a kernel that nothing calls yet
+};
+
+constexpr PythonLanguage kPythonLanguages[]{
+    {"triton", "Triton", "import triton\nimport triton.language as tl\n", R"(@triton.jit
+def scaled(x, y, count, factor, BLOCK: tl.constexpr):
+    """A pattern: y = factor x. Launched by scaled[(triton.cdiv(n, 1024),)](x, y, n, 2.0, BLOCK=1024)."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    tl.store(y + at, factor * tl.load(x + at, mask=inside), mask=inside)
+)"},
+    {"tilelang", "TileLang", "import tilelang\nimport tilelang.language as T\n",
+     R"(@tilelang.jit(out_idx=[-1])
+def scaled(count, factor, block=1024, dtype="float32"):
+    """A pattern: y = factor x, where block divides count: kernel = scaled(n, 2.0); y = kernel(x)."""
+
+    @T.prim_func
+    def main(x: T.Tensor((count,), dtype), y: T.Tensor((count,), dtype)):
+        with T.Kernel(count // block, threads=128) as program:
+            for i in T.Parallel(block):
+                y[program * block + i] = x[program * block + i] * factor
+
+    return main
+)"},
+    {"cute", "CuTe-DSL",
+     "import cutlass\nimport cutlass.cute as cute\nfrom cutlass.cute.runtime import from_dlpack\n",
+     R"(@cute.kernel
+def scaled_kernel(x: cute.Tensor, y: cute.Tensor, factor: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    threads, _, _ = cute.arch.block_dim()
+    at = block * threads + thread
+    if at < cute.size(x):
+        y[at] = x[at] * factor
+
+
+@cute.jit
+def scaled(x: cute.Tensor, y: cute.Tensor, factor: cutlass.Constexpr):
+    """A pattern: y = factor x, of one dimension. Launched by scaled(from_dlpack(x), from_dlpack(y), 2.0)."""
+    scaled_kernel(x, y, factor).launch(grid=((cute.size(x) + 255) // 256, 1, 1), block=(256, 1, 1))
+)"},
+};
+
+// The reference's module as ModelNew: what comes before class Model, without its opening text, and the class.
+struct ReferenceParts {
+  std::string before, model;
+};
+std::optional<ReferenceParts> parts_of(const std::string& reference) {
+  ReferenceParts parts;
+  bool inside = false, opening = reference.starts_with("\"\"\"");
+  bool first = true;
+  for (const std::string& line : split(reference, '\n')) {
+    if (opening) {
+      const std::size_t from = first ? 3 : 0;
+      opening = line.find("\"\"\"", from) == line.npos;
+      first = false;
+      continue;
+    }
+    if (line.starts_with("class Model(")) {
+      inside = true;
+      parts.model = "class ModelNew(" + line.substr(12) + "\n";
+      continue;
+    }
+    if (inside && !line.empty() && line[0] != ' ') break;
+    (inside ? parts.model : parts.before) += line + "\n";
+  }
+  if (!inside) return std::nullopt;
+  parts.before = trim(parts.before);
+  parts.model = trim(parts.model);
+  return parts;
+}
+
+}  // namespace
+
+const std::vector<std::string>& python_languages() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> ids;
+    for (const PythonLanguage& language : kPythonLanguages) ids.emplace_back(language.id);
+    return ids;
+  }();
+  return names;
+}
+
+Result<std::string> stub_module(const Problem& problem, const std::string& language) {
+  const auto* found = std::find_if(std::begin(kPythonLanguages), std::end(kPythonLanguages),
+                                   [&](const PythonLanguage& each) { return language == each.id; });
+  if (found == std::end(kPythonLanguages))
+    return fail("no such language: " + language, {}, "languages: " + join(python_languages(), ", "));
+  const std::filesystem::path file = problem.folder / "reference.py";
+  CAPSTONE_TRY(const std::string reference, read_file(file));
+  const auto parts = parts_of(reference);
+  if (!parts)
+    return fail("the reference has no class Model at its top level", file.string(),
+                "write human/kernel.py with class ModelNew yourself");
+  return fmt::format(
+      "\"\"\"{}, in {}. ModelNew is the reference: right, and as slow. Put kernels in the place of its\n"
+      "operations, one after the other.\"\"\"\n\n{}\n{}\n\n{}\n\n{}\n",
+      one_line(problem.title), found->name, parts->before, found->imports, found->pattern, parts->model);
 }
 
 }  // namespace capstone

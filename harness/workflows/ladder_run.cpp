@@ -28,10 +28,15 @@ Result<std::vector<Rung>> chosen_rungs(const LadderRun& run, const std::string& 
   if (run.only.empty()) return rungs;
   std::vector<Rung> chosen;
   for (const std::string& wanted : run.only) {
+    auto found = std::find_if(rungs.begin(), rungs.end(),
+                              [&](const Rung& rung) { return is_called(rung.name, wanted); });
+    if (found != rungs.end()) {
+      chosen.push_back(*found);
+      continue;
+    }
     CAPSTONE_TRY(const fs::path path,
                  find_rung(workspace, problem, wanted, "capstone ladder {1} --only {0}"));
-    auto found =
-        std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.source == path; });
+    found = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.source == path; });
     chosen.push_back(found != rungs.end() ? *found : Rung{path, path.stem(), "", path.filename(), ""});
   }
   std::sort(chosen.begin(), chosen.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
@@ -52,9 +57,18 @@ Result<void> expect_times(const LadderRun& run, const Workspace& workspace, cons
       ExitCode::kEnvironment);
 }
 
+Result<Problem> problem_of_ladder(const std::string& ladder, const Workspace& workspace) {
+  CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(workspace.resources, ladder));
+  auto problem = find_problem(workspace.resources.problems(), definition.problem);
+  if (problem) return problem;
+  if (const auto meant = nearest(ladder, language_ladders(workspace.resources, "")))
+    return fail("no ladder for " + ladder, {}, "did you mean `" + *meant + "`?");
+  return problem;
+}
+
 // The sizes at which a problem's ladder is climbed.
 Result<std::vector<Sizes>> sizes_of(const LadderRun& run, const std::string& id, const Workspace& workspace) {
-  CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), id));
+  CAPSTONE_TRY(const Problem problem, problem_of_ladder(id, workspace));
   std::vector<Sizes> all;
   if (!run.published) {
     CAPSTONE_TRY(all.emplace_back(), parse_sizes(problem, problem.measure, run.size));
@@ -70,10 +84,15 @@ Result<std::vector<Sizes>> sizes_of(const LadderRun& run, const std::string& id,
 Result<Ladder> climb_one(const LadderRun& run, const std::string& id, const Sizes& sizes, bool timing,
                          const Workspace& workspace, const ProgressSink& progress) {
   CAPSTONE_TRY(const auto rungs, chosen_rungs(run, id, workspace));
-  CAPSTONE_TRY(Problem problem, find_problem(workspace.resources.problems(), id));
+  CAPSTONE_TRY(Problem problem, problem_of_ladder(id, workspace));
+  CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(workspace.resources, id));
   problem.measure = sizes;
   const int restarts = run.record.empty() ? 1 : 2;
-  const LadderRequest request{&problem, rungs, run.backend, run.budget, restarts, timing, run.sustained};
+  LadderRequest request{&problem, rungs, run.backend, run.budget, restarts, timing, run.sustained};
+  request.ladder = id;
+  request.library = definition.library;
+  request.python = run.python;
+  request.python_path = run.python_path;
   return climb(request, workspace.resources, narration_to(progress, id + ": "));
 }
 
@@ -86,7 +105,7 @@ Result<bool> has_size(const LadderRun& run, const Ladder& ladder, std::vector<st
                        [&](const Sizes& sizes) { return sizes_json(sizes) == ladder.sizes; });
   }
   if (run.size.empty()) return true;
-  CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), ladder.problem));
+  CAPSTONE_TRY(const Problem problem, problem_of_ladder(ladder.problem, workspace));
   Sizes sizes = problem.measure;
   for (auto& [symbol, value] : sizes) value = ladder.sizes.value(symbol, value);
   recorded.push_back(to_string(sizes));
@@ -119,7 +138,7 @@ std::vector<Ladder> one_size_each(std::vector<Ladder> all, const Workspace& work
   for (const Ladder& ladder : all) {
     const auto same = std::count_if(all.begin(), all.end(),
                                     [&](const Ladder& other) { return other.problem == ladder.problem; });
-    const auto problem = find_problem(workspace.resources.problems(), ladder.problem);
+    const auto problem = problem_of_ladder(ladder.problem, workspace);
     if (same == 1 || !problem || sizes_json(problem->measure) == ladder.sizes) chosen.push_back(ladder);
   }
   return chosen.empty() ? all : chosen;
@@ -147,7 +166,9 @@ Result<std::vector<Ladder>> as_requested(const LadderRun& run, std::vector<Ladde
 
 Result<std::vector<std::string>> ladder_problems(const LadderRun& run, const Workspace& workspace) {
   if (!run.problem.empty()) return std::vector<std::string>{run.problem};
-  const auto problems = ladders_of(workspace.resources, run.session);
+  auto problems = ladders_of(workspace.resources, run.session);
+  for (std::string& ladder : language_ladders(workspace.resources, run.session))
+    problems.push_back(std::move(ladder));
   if (problems.empty())
     return fail("no ladder in session " + run.session, workspace.resources.reference_kernels().string(),
                 "sessions are called L1 to L8 and W1 to W6; ladders: " +
@@ -156,6 +177,12 @@ Result<std::vector<std::string>> ladder_problems(const LadderRun& run, const Wor
     return fail("which ladder?", {},
                 "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
   return problems;
+}
+
+bool any_failed(const Ladder& ladder) {
+  return std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& step) {
+    return step.gate_one != label_of(GateOne::kPassed) && step.gate_one != label_of(GateOne::kNotJudgeable);
+  });
 }
 
 bool all_passed(const Ladder& ladder) {
@@ -199,7 +226,9 @@ Result<std::vector<Ladder>> rehearse_ladders(const LadderRun& run, const Workspa
 Result<std::vector<Ladder>> recorded_ladders(const std::string& recorded, const LadderRun& run,
                                              const Workspace& workspace) {
   CAPSTONE_TRY(const auto problems, ladder_problems(run, workspace));
-  CAPSTONE_TRY(const fs::path file, results_file(workspace, recorded));
+  CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(workspace.resources, problems.front()));
+  CAPSTONE_TRY(const fs::path file,
+               results_file(workspace, recorded, definition.library.empty() ? "" : "languages"));
   CAPSTONE_TRY(const auto results, read_results(file));
   std::vector<Ladder> chosen;
   for (const Ladder& ladder : results.ladders)

@@ -15,6 +15,8 @@ struct LadderRun {
   std::string size;               ///< "rows=8192,cols=8192"; empty: the problem's
   bool published = false;         ///< at every size under `published` of the problem, instead of one
   Backend backend = Backend::kAuto;
+  std::string python = "auto";  ///< of a ladder of languages: JudgeOptions::python and python_path
+  std::string python_path;
   double budget = 2;         ///< seconds of timing, a rung
   std::string record;        ///< a results file that keeps the ladders; empty: none
   bool sustained = false;    ///< also launches back to back on a warm chip
@@ -39,6 +41,8 @@ Result<std::vector<Ladder>> rehearse_ladders(const LadderRun& run, const Workspa
 Result<std::vector<Ladder>> recorded_ladders(const std::string& recorded, const LadderRun& run,
                                              const Workspace& workspace);
 
+/// Whether a rung failed gate one; one that this machine cannot judge did not.
+bool any_failed(const Ladder& ladder);
 /// Whether every rung passed gate one.
 bool all_passed(const Ladder& ladder);
 

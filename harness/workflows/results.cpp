@@ -6,10 +6,11 @@
 
 namespace capstone::workflows {
 
-Result<fs::path> results_file(const Workspace& workspace, const std::string& wanted) {
+Result<fs::path> results_file(const Workspace& workspace, const std::string& wanted,
+                              const std::string& kind) {
   if (wanted.ends_with(".json")) return workspace.cwd / wanted;
-  const auto devices = recorded_devices(workspace.resources);
-  const fs::path folder = workspace.resources.reference_kernels() / "results";
+  const auto devices = recorded_devices(workspace.resources, kind);
+  const fs::path folder = workspace.resources.reference_kernels() / "results" / kind;
   for (const std::string& name : devices)
     if (name == results_name(wanted) || name.starts_with(results_name(wanted) + "_"))
       return folder / (name + ".json");

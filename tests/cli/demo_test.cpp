@@ -107,6 +107,15 @@ TEST_F(Demos, TimelinesDrawTheWaitsOfTwoRungs) {
   EXPECT_TRUE(says(shown.out, "is assumed"));
 }
 
+TEST_F(Demos, LanguagesPutTheSameKernelSideBySide) {
+  Outcome shown = capstone({"demo", "languages"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "01_triton in Triton, "));
+  EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile, sums)"));
+  EXPECT_TRUE(says(shown.out, " | #include <cuda.h>"));
+  EXPECT_TRUE(says(shown.out, "more lines"));
+}
+
 TEST_F(Demos, PrefillDecodeShowsBothRoofsAndDrawsTheRoomsRequests) {
   const Outcome shown = capstone({"demo", "prefill-decode", "--lengths", "3,1,1,1,2"});
   ASSERT_EQ(shown.code, 0) << shown;

@@ -32,6 +32,22 @@ TEST_F(Ladders, WithoutAGpuEveryRungIsCheckedAndNoneIsTimed) {
   EXPECT_EQ(climbed.out.find("03_"), std::string::npos) << climbed.out;
 }
 
+TEST_F(Ladders, OfLanguagesWithoutPyTorchSayWhatIsMissingAndWhatWasWritten) {
+  Outcome climbed = capstone({"ladder", "softmax_languages", "--only", "01_triton", "--backend", "emulated",
+                              "--python", "/bin/true"});
+  EXPECT_EQ(climbed.code, 3) << climbed;
+  EXPECT_TRUE(says(climbed.out, "Triton"));
+  EXPECT_TRUE(says(climbed.out, "NOT JUDGEABLE"));
+  EXPECT_TRUE(says(climbed.out, "this is no Python that runs"));
+  Outcome path = capstone({"ladder", "softmax_languages", "--only", "01_triton", "--backend", "emulated",
+                           "--python-path", "/nowhere/wheels"});
+  EXPECT_EQ(path.code, 3) << path;
+  EXPECT_TRUE(says(path.out, "no such folder of Python packages: /nowhere/wheels"));
+  Outcome misspelt = capstone({"ladder", "gemm_language"});
+  EXPECT_EQ(misspelt.code, 2) << misspelt;
+  EXPECT_TRUE(says(misspelt.err, "did you mean `gemm_languages`?"));
+}
+
 TEST_F(Ladders, RungThatIsWrongSaysSoAndFails) {
   const fs::path broken = home_ / "09_broken.cu";
   spit(broken,

@@ -1,7 +1,11 @@
 #include "harness/project/stub.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+
+#include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "tests/project/samples.h"
@@ -120,6 +124,37 @@ TEST_P(StubCompiles, WithoutAWarning) {
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, StubCompiles, ::testing::ValuesIn(catalogue()),
                          [](const auto& info) { return info.param; });
+
+TEST(StubModule, IsTheReferenceAndAPatternInTheLanguage) {
+  Problem problem;
+  problem.title = "Matrix product";
+  problem.folder = fs::path(testing::TempDir()) / ("capstone-stub-module-" + std::to_string(::getpid()));
+  ASSERT_TRUE(make_folders(problem.folder));
+  ASSERT_TRUE(write_file_atomic(problem.folder / "reference.py",
+                                "\"\"\"The specification.\nMore.\"\"\"\n\nimport torch\n\nn = 4\n\n\nclass "
+                                "Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n\n\n"
+                                "def get_inputs():\n    return []\n"));
+  for (const std::string& language : python_languages()) {
+    const auto module = stub_module(problem, language);
+    ASSERT_TRUE(module) << render(module.error());
+    EXPECT_NE(module->find("class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x"),
+              std::string::npos)
+        << *module;
+    EXPECT_NE(module->find("import torch\n\nn = 4\n"), std::string::npos) << *module;
+    EXPECT_EQ(module->find("get_inputs"), std::string::npos) << *module;
+    EXPECT_EQ(module->find("The specification"), std::string::npos) << *module;
+    ProcessSpec spec;  // Python reads it
+    spec.argv = {"python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())"};
+    spec.input = *module;
+    const auto parsed = run_process(spec);
+    ASSERT_TRUE(parsed);
+    EXPECT_TRUE(parsed->ok()) << parsed->err << *module;
+  }
+  const auto none = stub_module(problem, "fortran");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().hint, "languages: triton, tilelang, cute");
+  fs::remove_all(problem.folder);
+}
 
 }  // namespace
 }  // namespace capstone

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "harness/analysis/explain/explain.h"
+#include "harness/analysis/ladder/languages.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
@@ -40,8 +41,13 @@ std::vector<fs::path> session_folders(const Resources& resources) {
 int kernels_in(const fs::path& folder) {
   std::error_code code;
   int kernels = 0;
+  if (is_language_ladder(folder)) return 0;  // its rungs are not of a problem of that name
   for (const auto& file : fs::directory_iterator(folder, code)) kernels += file.path().extension() == ".cu";
   return kernels;
+}
+
+bool is_rung(const fs::path& file) {
+  return file.extension() == ".cu" || (is_python_rung(file) && is_language_ladder(file.parent_path()));
 }
 
 LadderStep step_of(const Rung& rung, const Measurement& m) {
@@ -97,7 +103,8 @@ RungHeader rung_header(std::string_view source) {
   constexpr std::size_t kName = 3, kText = 15;
   RungHeader header;
   std::string* open = nullptr;
-  for (const std::string& line : split(source, '\n')) {
+  for (std::string line : split(source, '\n')) {
+    if (line.starts_with("# ") || line == "#") line.replace(0, 1, "//");  // Python's comments
     if (!line.starts_with("//")) break;
     const std::string_view said = trim(std::string_view(line).substr(2));
     if (header.title.empty()) {
@@ -125,10 +132,10 @@ RungHeader rung_header(std::string_view source) {
   return header;
 }
 
-std::string code_digest(std::string_view source) {
+std::string code_digest(std::string_view source, bool python) {
   std::string code;
   for (const std::string& line : split(source, '\n'))
-    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with("//"))
+    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with(python ? "#" : "//"))
       code += line + "\n";
   return sha256_hex(code);
 }
@@ -161,7 +168,7 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
   std::error_code code;
   for (const fs::path& folder : session_folders(resources))
     for (const auto& file : fs::directory_iterator(folder / problem, code)) {
-      if (file.path().extension() != ".cu") continue;
+      if (!is_rung(file.path())) continue;
       CAPSTONE_TRY(const std::string text, read_file(file.path()));
       const RungHeader header = rung_header(text);
       Rung rung{file.path(), file.path().stem(), session_of(folder), header.title, {}};
@@ -170,12 +177,24 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
       rungs.push_back(std::move(rung));
     }
   if (rungs.empty()) {
-    const auto ladders = ladders_of(resources, "");
+    auto ladders = ladders_of(resources, "");
+    for (std::string& ladder : language_ladders(resources, "")) ladders.push_back(std::move(ladder));
     const auto meant = nearest(problem, ladders);
     return fail("no ladder for " + problem, resources.reference_kernels().string(),
                 (meant ? "did you mean `" + *meant + "`?  " : "") + "ladders: " + join(ladders, ", "));
   }
   std::sort(rungs.begin(), rungs.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
+  CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(resources, problem));
+  if (definition.beside.empty()) return rungs;
+  CAPSTONE_TRY(const auto own, rungs_of(resources, definition.problem));
+  for (const std::string& name : definition.beside) {
+    const auto found =
+        std::find_if(own.begin(), own.end(), [&](const Rung& rung) { return rung.name == name; });
+    if (found == own.end())
+      return fail("no rung " + name + " of " + definition.problem, problem + "/ladder.yaml",
+                  "`beside` names rungs of the problem's own ladder");
+    rungs.push_back(*found);
+  }
   return rungs;
 }
 
@@ -187,7 +206,9 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.options.budget_seconds = request.budget_seconds;
   judged.restarts = request.restarts;
   judged.options.hidden_cases = 1;
-  judged.options.python = "none";
+  judged.options.python = request.library.empty() ? "none" : request.python;
+  judged.options.python_path = request.python_path;
+  if (!request.library.empty()) judged.options.baselines = {request.library};
   judged.options.quick = choose_backend(request.backend, resources).backend != Backend::kCuda;
   judged.options.sustained = request.sustained;
   judged.extra_checks = ExtraChecks::kNever;
@@ -196,7 +217,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
   Ladder ladder;
-  ladder.problem = request.problem->id;
+  ladder.problem = request.ladder.empty() ? request.problem->id : request.ladder;
   ladder.title = request.problem->title;
   ladder.sizes = sizes_json(request.problem->measure);
   ladder.time = utc_now();
@@ -208,8 +229,11 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     const Measurement& m = measurements[i];
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
-    step.code_sha256 = code_digest(text);
-    if (request.timing && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed)
+    step.code_sha256 = code_digest(text, is_python_rung(request.rungs[i].source));
+    if (!request.library.empty())
+      step.effort = LadderStep::Effort{written(request.rungs[i].source, text), m.build.compile_seconds,
+                                       m.measured ? m.measured->arms.back().launch_ms : 0};
+    if (request.timing && !step.effort && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed)
       step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
     ladder.backend = recorded_name(m.backend);

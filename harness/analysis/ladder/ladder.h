@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/analysis/ladder/languages.h"
 #include "harness/base/json.h"
 #include "harness/judge/judge.h"
 
@@ -49,11 +50,17 @@ struct LadderRequest {
                               ///< gains of tens of percent; verdicts need more
   bool timing = true;         ///< false: only build and check
   bool sustained = false;     ///< also launches back to back on a warm chip
+  // A ladder of languages:
+  std::string ladder{};         ///< its id; empty: the problem's
+  std::string library{};        ///< the arm of PyTorch that percentages refer to; empty: the native baseline
+  std::string python = "auto";  ///< JudgeOptions::python and python_path
+  std::string python_path{};
 };
 
 /// SHA-256 of a source without empty lines and lines that hold only a comment. A comment may be changed and
 /// the measurement still belongs to this code. scripts/ladder_tables.py computes the same digest.
-std::string code_digest(std::string_view source);
+/// @param python  comments begin with #
+std::string code_digest(std::string_view source, bool python = false);
 
 /// The result of judging a ladder. As JSON it is an entry of a results file.
 struct LadderStep {
@@ -84,6 +91,14 @@ struct LadderStep {
   };
   std::optional<Counts> counts;  ///< empty: on a GPU, or the CPU cannot run it
 
+  /// In a ladder of languages: what the author wrote, and what is paid before and beside the kernel's time.
+  struct Effort {
+    Written written;
+    double compile_seconds = 0;  ///< [s] see BuildResult; 0: not measured
+    double launch_ms = 0;        ///< [ms] of the host, as its process says; 0: not measured
+  };
+  std::optional<Effort> effort;
+
   bool timed() const { return ms.point > 0; }
 };
 struct Ladder {
@@ -97,6 +112,8 @@ struct Ladder {
   double library_ms = 0;
   double library_dirty_ms = 0, library_sustained_ms = 0;  ///< 0: not measured
   double seconds = 0;                                     ///< [s] of the whole climb()
+  /// Whether its rungs are one kernel in several languages.
+  bool of_languages() const { return !steps.empty() && steps.front().effort.has_value(); }
   Json telemetry;  ///< "seconds" by stage (building, checking, starting …), "run_again":
                    ///< why blocks were repeated; null: nothing was timed
   std::vector<LadderStep> steps;
@@ -151,7 +168,8 @@ Result<LadderResults> read_results(const std::filesystem::path& file);
 /// results.
 Result<void> record_ladder(const std::filesystem::path& file, const Ladder& ladder);
 /// The devices that have results, by the names of their files.
-std::vector<std::string> recorded_devices(const Resources& resources);
+/// @param kind  the folder below the results: "languages"; empty: the results themselves
+std::vector<std::string> recorded_devices(const Resources& resources, const std::string& kind = {});
 /// Every recorded ladder of every device, in the order of recorded_devices(). @error as read_results().
 Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources);
 

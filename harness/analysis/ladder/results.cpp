@@ -59,6 +59,12 @@ void to_json(Json& json, const Ladder& l) {
                         {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
                         {"moved_over_compulsory", s.counts->moved_over_compulsory},
                         {"moved_at_measured", s.counts->at_measured}};
+    if (s.effort)
+      step.update({{"language", s.effort->written.language},
+                   {"lines", s.effort->written.lines},
+                   {"tokens", s.effort->written.tokens},
+                   {"compile_seconds", s.effort->compile_seconds},
+                   {"launch_ms", s.effort->launch_ms}});
     json["steps"].push_back(std::move(step));
   }
 }
@@ -105,6 +111,10 @@ void from_json(const Json& json, Ladder& l) {
       s.sustained_sm_mhz = step.value("sustained_sm_mhz", 0.0);
       s.verdict = step.value("verdict", "");
     }
+    if (step.contains("language"))
+      s.effort = LadderStep::Effort{{step["language"], step.value("lines", 0), step.value("tokens", 0)},
+                                    step.value("compile_seconds", 0.0),
+                                    step.value("launch_ms", 0.0)};
     l.steps.push_back(std::move(s));
   }
 }
@@ -153,10 +163,10 @@ Result<void> record_ladder(const fs::path& file, const Ladder& ladder) {
       file, Json{{"schema", 1}, {"device", results.device}, {"ladders", results.ladders}}.dump(1) + "\n");
 }
 
-std::vector<std::string> recorded_devices(const Resources& resources) {
+std::vector<std::string> recorded_devices(const Resources& resources, const std::string& kind) {
   std::vector<std::string> names;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator(resources.reference_kernels() / "results", code))
+  for (const auto& entry : fs::directory_iterator(resources.reference_kernels() / "results" / kind, code))
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;

@@ -220,6 +220,8 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
     artifact.device_code = folder / "kernel.fatbin";
     if (auto command = read_file(folder / "command.txt")) artifact.result.command = *command;
     if (auto log = read_file(folder / "log.txt")) artifact.result.log = *log;
+    if (auto seconds = read_file(folder / "seconds.txt"))
+      artifact.result.compile_seconds = std::strtod(seconds->c_str(), nullptr);
     look_for_tensor_instructions(artifact, request, toolkit);
     return artifact;
   }
@@ -235,7 +237,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
                            "adapter.cu", "-o", "kernel.so"});
   CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
                                  {fs::absolute(request.source).parent_path(), toolkit.root}));
-  artifact.result.seconds = double(run.wall.count()) / 1000;
+  artifact.result.seconds = artifact.result.compile_seconds = double(run.wall.count()) / 1000;
   artifact.result.command = join(argv, " ");
   artifact.result.log = to_utf8((run.err + run.out).substr(0, kLogLimit));
   artifact.result.ok = run.ok() && is_own_file(work / "kernel.so");
@@ -255,6 +257,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   }
   CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
   CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
+  CAPSTONE_CHECK(write_file_atomic(work / "seconds.txt", fmt::format("{}", artifact.result.compile_seconds)));
   CAPSTONE_CHECK(extract_device_code(work, *request.resources, request.sandbox));
   CAPSTONE_TRY(auto kept, publish(work, folder));
   artifact.program = kept / "kernel.so";

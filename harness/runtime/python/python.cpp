@@ -11,8 +11,13 @@ namespace capstone {
 namespace {
 
 // One line of JSON. The version is read from PyTorch's own file, because importing it takes seconds.
+// Folders that come as arguments are read as site-packages are, with their .pth files.
 constexpr const char* kProbe = R"(
-import importlib.metadata, importlib.util, json, os, re, sys
+import importlib.metadata, importlib.util, json, os, re, site, sys
+own = list(sys.path)
+for folder in sys.argv[1:]:
+    site.addsitedir(folder)
+sys.path = [p for p in sys.path if p not in own] + own
 found = importlib.util.find_spec('torch')
 version = ''
 if found and found.origin:
@@ -45,9 +50,10 @@ std::string packages_of(const Python& python) {
   return join(packages, ":");
 }
 
-Result<Python> examine(const fs::path& program) {
+Result<Python> examine(const fs::path& program, const std::vector<std::string>& more) {
   ProcessSpec spec;
   spec.argv = {program.string(), "-c", kProbe};
+  spec.argv.insert(spec.argv.end(), more.begin(), more.end());
   spec.timeout = std::chrono::seconds(30);
   CAPSTONE_TRY(auto ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
@@ -86,6 +92,8 @@ std::vector<std::pair<std::string, std::string>> Python::environment(const fs::p
       {"TORCHINDUCTOR_CACHE_DIR", (builds / "inductor").string()},
       {"TORCHINDUCTOR_COMPILE_THREADS", "4"},
       {"TRITON_CACHE_DIR", (builds / "triton").string()},
+      {"TILELANG_CACHE_DIR", (builds / "tilelang").string()},
+      {"CUTE_DSL_CACHE_DIR", (builds / "cute").string()},
       {"USER", "capstone"}};  // PyTorch asks for the name, and a sandbox has no list of users
 }
 
@@ -107,7 +115,16 @@ Result<ImportedTorch> import_torch(const Python& python) {
   return ImportedTorch{said.substr(0, space), said.ends_with(" True")};
 }
 
-Result<Python> find_python(const std::string& wanted, const Resources& resources) {
+Result<Python> find_python(const std::string& wanted, const Resources& resources, const std::string& more) {
+  std::vector<std::string> folders;
+  for (const std::string& folder : split(more, ':')) {
+    std::error_code code;
+    if (folder.empty()) continue;
+    if (!fs::is_directory(folder, code))
+      return fail("no such folder of Python packages: " + folder, {},
+                  "give --python-path the folder that wheels were unpacked to", ExitCode::kEnvironment);
+    folders.push_back(fs::absolute(folder).string());
+  }
   if (wanted != "auto") {
     const auto program = wanted.find('/') == std::string::npos
                              ? find_program(wanted, resources.path_variable)
@@ -117,14 +134,14 @@ Result<Python> find_python(const std::string& wanted, const Resources& resources
       return fail("no such Python: " + wanted, {},
                   "give --python the path of a python3 that has PyTorch, auto or none",
                   ExitCode::kEnvironment);
-    return examine(*program);
+    return examine(*program, folders);
   }
   std::string seen;
   for (const std::string& folder : split(resources.path_variable, ':')) {
     const fs::path program = fs::path(folder) / "python3";
     std::error_code code;
     if (folder.empty() || !fs::exists(program, code)) continue;
-    auto python = examine(program);
+    auto python = examine(program, folders);
     if (python || python.error().code == ExitCode::kInterrupted) return python;
     if (seen.empty()) seen = python.error().what;
   }

@@ -27,8 +27,11 @@ struct Python {
 };
 
 /// `wanted`: a program, or "auto" for the first python3 on PATH that has PyTorch.
-/// @error none has; the one that was asked for does not run or has none. Exit code kEnvironment.
-Result<Python> find_python(const std::string& wanted, const Resources& resources);
+/// `more`: folders of further packages, separated by colons; they go before its own.
+/// @error none has; the one that was asked for does not run or has none; a folder of `more` is missing. Exit
+/// code kEnvironment.
+Result<Python> find_python(const std::string& wanted, const Resources& resources,
+                           const std::string& more = {});
 
 /// PyTorch is there and cannot be imported. `said`: the last line that Python printed.
 Error broken_torch(const Python& python, const std::string& said);

@@ -1,5 +1,7 @@
 #include "harness/runtime/python/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/base/files.h"
@@ -25,11 +27,11 @@ WorkerFailure bad_request(const std::string& what) {
 
 class PythonRunner : public Runner {
  public:
-  /// @param loaded  what the worker said once its source was loaded: a library's arm has its label there, a
-  ///                candidate whose Triton kernels are interpreted the version of Triton
+  /// @param loaded  what the worker said once its source was loaded: a library's label, a candidate's
+  ///                languages, and the version of Triton where its kernels are interpreted
   PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker, const Json& loaded)
       : problem_(problem), worker_(std::move(worker)), hello_(worker_->hello()) {
-    for (const char* key : {"label", "triton"})
+    for (const char* key : {"label", "languages", "triton"})
       if (const auto said = loaded.find(key); said != loaded.end()) hello_[key] = *said;
   }
 
@@ -55,6 +57,7 @@ class PythonRunner : public Runner {
   tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout,
                                           int fd) override {
     const std::string op = request.value("op", "");
+    if (op == "arena") compiled_.clear();  // the worker makes its modules anew
     if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
     if (op != "run" && op != "prepare" && op != "exact" && op != "self_check")
       return worker_->ask(request, timeout, fd);
@@ -72,7 +75,19 @@ class PythonRunner : public Runner {
     if (op == "exact")
       for (std::size_t i = 0; i < (*call)["outputs"].size(); ++i)
         (*call)["outputs"][i].update(request.at("places").at(i));
-    return worker_->ask(*call, timeout);
+    const bool first =
+        (op == "run" || op == "prepare") && compiled_.insert(op + (*call)["sizes"].dump()).second;
+    if (!first) return worker_->ask(*call, timeout);
+    const auto begun = std::chrono::steady_clock::now();
+    auto answer = worker_->ask(*call, timeout + kCompileLimit);
+    if (answer)
+      answer->message[kCompileSeconds] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    else if (answer.error().kind == WorkerFailure::Kind::kTimedOut)
+      answer.error().what =
+          fmt::format("its first call at these sizes, which compiles it, did not end: {} s for compilation",
+                      kCompileLimit.count());
+    return answer;
   }
 
  private:
@@ -118,7 +133,8 @@ class PythonRunner : public Runner {
   const Problem& problem_;
   std::unique_ptr<Runner> worker_;
   Json hello_;
-  Json last_;  ///< the run that was asked for last
+  Json last_;                       ///< the run that was asked for last
+  std::set<std::string> compiled_;  ///< what was asked at which sizes since the memory was mapped
 };
 
 fs::path scripts_of(const PythonWork& work) {

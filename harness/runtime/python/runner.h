@@ -1,5 +1,6 @@
 #pragma once
 // The Python worker as a Runner.
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -34,6 +35,10 @@ inline constexpr const char* kDoesNotLoad = "build";
 inline constexpr const char* kNoSuchArm = "no_such_arm";
 inline constexpr const char* kNoPyTorch = "environment";
 inline constexpr const char* kOutOfMemory = "out_of_memory";
+
+/// A first call at new sizes compiles what it needs: it may take so much longer than a run. Its own limit, so
+/// that a compiler's time never stands for a kernel's.
+inline constexpr std::chrono::seconds kCompileLimit{120};
 
 /// Starts harness/runtime/python/worker/worker.py, which imports PyTorch and loads the sources. Requests of
 /// the gates name tensors by their place alone; shapes, types and names are added on the way. There is no

@@ -24,6 +24,10 @@ struct WorkerFailure {
   std::string trace{};      ///< a Python traceback, where there is one
 };
 
+/// In the answer to a run, added by the judge's side: [s] by its own clock, where this was a first call at
+/// new sizes, which may compile.
+inline constexpr const char* kCompileSeconds = "compile_seconds";
+
 /// What a packet means: the packet itself where it says "ok", kReported where it says why not, kMalformed
 /// where it is no answer.
 tl::expected<Packet, WorkerFailure> read_answer(Packet packet);

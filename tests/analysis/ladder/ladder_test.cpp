@@ -93,6 +93,56 @@ TEST(Ladder, ProblemWithoutRungsNamesThoseThatHaveSome) {
   EXPECT_NE(none.error().hint.find("sgemm"), std::string::npos);
 }
 
+TEST(LanguageLadder, IsNoLadderOfAProblemAndSaysWhatItSolves) {
+  const auto all = ladders_of(shipped(), "");
+  for (const std::string& name : language_ladders(shipped(), "")) {
+    EXPECT_EQ(std::find(all.begin(), all.end(), name), all.end()) << name;
+    const auto definition = ladder_definition(shipped(), name);
+    ASSERT_TRUE(definition) << render(definition.error());
+    EXPECT_NE(std::find(all.begin(), all.end(), definition->problem), all.end()) << name;
+    EXPECT_FALSE(definition->library.empty()) << name;
+  }
+  EXPECT_EQ(language_ladders(shipped(), "W3").size(), 3u);
+  EXPECT_TRUE(language_ladders(shipped(), "L3").empty());
+  EXPECT_EQ(ladder_definition(shipped(), "sgemm")->problem, "sgemm");
+}
+
+TEST(LanguageLadder, EveryRungHasTheTenFieldsAndTheProblemsOwnComesLast) {
+  for (const std::string& name : language_ladders(shipped(), "")) {
+    const auto rungs = rungs_of(shipped(), name);
+    ASSERT_TRUE(rungs) << render(rungs.error());
+    EXPECT_EQ(rungs->back().source.extension(), ".cu") << name;
+    EXPECT_NE(rungs->back().session, "W3") << name;
+    for (const Rung& rung : *rungs) {
+      const auto text = read_file(rung.source);
+      ASSERT_TRUE(text);
+      std::set<std::string> notes;
+      for (const auto& [note, said] : rung_header(*text).notes) notes.insert(note);
+      for (const char* note :
+           {"Changed", "Why", "Prediction", "Shapes", "Launch", "Resources", "Cost", "Divides", "Source"})
+        EXPECT_TRUE(notes.contains(note)) << rung.source << " has no field " << note;
+      EXPECT_FALSE(rung.title.empty() || rung.changed.empty()) << rung.source;
+    }
+  }
+}
+
+TEST(LanguageLadder, LinesAndTokensLeaveOutComments) {
+  const Written python = written("a.py", "# Rung 1: no code\nimport triton  # three\n\ns = '# no comment'\n");
+  EXPECT_EQ(python.language, "Triton");
+  EXPECT_EQ(python.lines, 2);
+  EXPECT_EQ(python.tokens, 2 + 3);
+  EXPECT_EQ(without_python_comments("a = \"\"\"# in\nit\"\"\"  # out\n"), "a = \"\"\"# in\nit\"\"\"  \n");
+  const Written cuda = written("a.cu", "// text\nint a;  // more\n\n");
+  EXPECT_EQ(cuda.language, "CUDA C++");
+  EXPECT_EQ(cuda.lines, 1);
+  EXPECT_EQ(cuda.tokens, 3);
+  EXPECT_EQ(written("a.cu", "#include <cute/tensor.hpp>\n").language, "CUTLASS");
+  EXPECT_EQ(written("a.py", "import cutlass.cute as cute\n").language, "CuTe-DSL");
+  EXPECT_EQ(written("a.py", "import torch\n").language, "Python");
+  EXPECT_EQ(code_digest("# a\nx = 1\n", true), code_digest("x = 1\n", true));
+  EXPECT_NE(code_digest("#include <a>\nx\n"), code_digest("x\n")) << "in C++ that is code";
+}
+
 TEST(Ladder, GainIsOverTheLastRungThatHasATime) {
   const Ladder ladder = ladder_view();
   EXPECT_FALSE(ladder.gain(0));
@@ -140,6 +190,16 @@ TEST_F(Results, AreReadAsTheyWereWritten) {
   ASSERT_TRUE(read) << render(read.error());
   ASSERT_EQ(read->ladders.size(), 1u);
   EXPECT_EQ(Json(read->ladders[0]), Json(ladder_view()));
+  Ladder languages = ladder_view();
+  languages.problem = "gemm_languages";
+  for (LadderStep& each : languages.steps) each.effort = LadderStep::Effort{{"Triton", 36, 400}, 1.5, 0.04};
+  ASSERT_TRUE(record_ladder(file_, languages));
+  const auto again = read_results(file_);
+  ASSERT_TRUE(again);
+  const auto& first = again->ladders[0];
+  EXPECT_EQ(Json(first), Json(languages));
+  ASSERT_TRUE(first.of_languages());
+  EXPECT_EQ(first.steps[0].effort->written.lines, 36);
 }
 
 TEST_F(Results, AreReplacedByAnotherRunAtTheSameSizesAndKeptBesideOnesAtOthers) {

@@ -6,6 +6,7 @@ unverified claims.
 """
 
 import argparse
+import ast
 import gc
 import os
 import re
@@ -53,6 +54,24 @@ HOUSEKEEPING = {"empty", "empty_like", "empty_strided", "new_empty", "zeros", "z
                 "view", "reshape", "flatten", "contiguous", "as_strided", "to", "_to_copy", "copy_", "clone",
                 "detach", "alias", "select", "slice", "narrow", "transpose", "t", "permute", "expand",
                 "unsqueeze", "squeeze", "set_", "resolve_conj", "resolve_neg", "split", "chunk", "unbind"}
+
+
+# Package → what its language is called.
+LANGUAGES = {"triton": "Triton", "tilelang": "TileLang", "cutlass": "CuTe-DSL"}
+
+
+def languages_of(path):
+    """What a source imports of these, with versions: ["Triton 3.6.0"]."""
+    with open(path, "rb") as text:
+        tree = ast.parse(text.read(), path)
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return [f"{LANGUAGES[name]} {getattr(sys.modules.get(name), '__version__', '')}".strip()
+            for name in LANGUAGES if name in names]
 
 
 def is_cuda_extension(problem, files):
@@ -227,6 +246,8 @@ class Worker:
         gc.freeze()  # loaded objects stay; later collections skip them
         if self._subject.library:
             answer["label"] = self._label(self._subject.library)
+        if self._options.candidate:
+            answer["languages"] = languages_of(self._options.candidate)
         return answer
 
     def arena(self, request, descriptor):

@@ -1,0 +1,79 @@
+// `capstone demo languages`: one kernel in two languages, side by side, and what each costs and gives.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/ladder_view.h"
+#include "cli/workshop_demos.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+constexpr const char* kLadder = "gemm_languages";
+constexpr const char* kShort = "01_triton";
+
+// The lines of a rung that are code.
+Result<std::vector<std::string>> code_of(const Rung& rung) {
+  CAPSTONE_TRY(const std::string text, read_file(rung.source));
+  const bool python = is_python_rung(rung.source);
+  std::vector<std::string> lines;
+  for (const std::string& line : split(python ? without_python_comments(text) : text, '\n'))
+    if (const std::string_view words = trim(line); !words.empty() && (python || !words.starts_with("//")))
+      lines.push_back(line);
+  return lines;
+}
+
+// Cut and padded to a column of ASCII code.
+std::string in_column(const std::string& line, std::size_t width) {
+  return fmt::format("{:<{}}", line.size() > width ? line.substr(0, width - 1) + ">" : line, width);
+}
+
+void side_by_side(const Context& context, const std::vector<std::string>& left,
+                  const std::vector<std::string>& right) {
+  const auto width = static_cast<std::size_t>(std::max(20, (context.terminal.width() - 3) / 2));
+  for (std::size_t i = 0; i < left.size(); ++i)
+    context.terminal.out(in_column(left[i], width) + " | " +
+                         (i < right.size() ? in_column(right[i], width) : std::string()));
+  if (right.size() > left.size())
+    context.terminal.out(std::string(width, ' ') +
+                         fmt::format(" | … and {} more lines", right.size() - left.size()));
+}
+
+// What was recorded of this ladder on the first device; empty: nothing.
+Result<std::optional<Ladder>> recorded_languages(const Context& context) {
+  constexpr const char* kKind = "languages";
+  for (const std::string& device : recorded_devices(context.resources, kKind)) {
+    CAPSTONE_TRY(const LadderResults results, read_results(context.resources.reference_kernels() / "results" /
+                                                           kKind / (device + ".json")));
+    for (const Ladder& ladder : results.ladders)
+      if (ladder.problem == kLadder) return ladder;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<void> languages_demo(const Context& context, const DemoInputs&) {
+  CAPSTONE_TRY(const auto rungs, rungs_of(context.resources, kLadder));
+  const auto shortest =
+      std::find_if(rungs.begin(), rungs.end(), [](const Rung& rung) { return rung.name == kShort; });
+  if (shortest == rungs.end()) return fail(fmt::format("no rung {} of {}", kShort, kLadder));
+  const Rung& longest = rungs.back();  // the problem's own, in CUDA
+  CAPSTONE_TRY(const auto left, code_of(*shortest));
+  CAPSTONE_TRY(const auto right, code_of(longest));
+  tell(context, fmt::format("{} in Triton, {} lines, and {} in CUDA, {} lines:\n", shortest->name,
+                            left.size(), longest.name, right.size()));
+  side_by_side(context, left, right);
+  CAPSTONE_TRY(const auto recorded, recorded_languages(context));
+  context.terminal.out();
+  if (recorded)
+    context.terminal.out(ladder_text(*recorded, context.terminal, true));
+  else
+    tell(context,
+         fmt::format("no times are recorded for it: on a machine with a GPU, capstone ladder {}", kLadder));
+  return {};
+}
+
+}  // namespace capstone::cli
