@@ -155,6 +155,7 @@ struct Launch {
   const LaunchConfig* config = nullptr;
   std::uintptr_t arguments = 0;  ///< kernels copy their parameters from there
   Time begin = 0;
+  Time first = 0;  ///< as `begin`, which a barrier of the grid moves
   Time floor = 0;  ///< what was stamped before it happened before: of the first of `concurrent`, else `begin`
   std::vector<ConcurrentLaunch> concurrent;
   /// The concurrent launch that stamped it, or null.

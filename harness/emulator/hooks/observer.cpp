@@ -106,7 +106,8 @@ std::vector<ConcurrentLaunch>& unawaited() {
 void order_launch(const LaunchConfig& config) {
   running_launch.concurrent.clear();
   running_launch.floor = running_launch.begin;
-  if (!pointers_are_checked()) return;
+  // Launches without a line are nodes of graphs, or of a library: what orders them is not known here.
+  if (!pointers_are_checked() || config.line == 0) return;
   constexpr std::size_t kMost = 256;
   std::vector<ConcurrentLaunch>& all = unawaited();
   std::erase_if(all, [](const ConcurrentLaunch& launch) { return host_knows_done(launch.work); });
@@ -167,7 +168,7 @@ void launch_begins(const Grid& grid) {
   add_static_storage();
   running_launch.config = &grid.config;
   running_launch.arguments = reinterpret_cast<std::uintptr_t>(grid.arguments);
-  running_launch.begin = ++now;
+  running_launch.first = running_launch.begin = ++now;
   running_launch.turns.clear();
   order_launch(grid.config);
   forget_flags();
@@ -176,7 +177,8 @@ void launch_begins(const Grid& grid) {
 }
 
 void launch_ends() {
-  if (!unawaited().empty()) unawaited().back().end = now + 1;
+  if (!unawaited().empty() && unawaited().back().begin == running_launch.first)
+    unawaited().back().end = now + 1;
   add_launch(*running_launch.config);
   end_waits();
 }
