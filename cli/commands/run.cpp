@@ -32,8 +32,9 @@ Result<ExitCode> run(const Context& context, const ProgramRequest& request) {
   }
   if (!program.build.arch_note.empty()) context.terminal.say(program.build.arch_note);
   const ProcessResult& process = program.process;
+  if (request.every_check) std::cerr << process.err << std::flush;  // findings first: they are what was asked
   std::cout << process.out << std::flush;
-  std::cerr << process.err << std::flush;
+  if (!request.every_check) std::cerr << process.err << std::flush;
   switch (process.end) {
     case ProcessResult::End::kExited:
       return static_cast<ExitCode>(process.status);
@@ -86,22 +87,25 @@ void add_run(CLI::App& app, Context& context, Action& action) {
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));
   command->add_option("--seed", request->seed, "of the random schedule");
-  const std::map<std::string, BuildVariant> checks = {{"races", BuildVariant::kInstrumented},
-                                                      {"memory", BuildVariant::kAsan}};
+  auto check = std::make_shared<std::string>();
   command
       ->add_option(
-          "--check", request->variant,
-          "also look for: races (and unwritten memory), or memory (bad accesses, undefined arithmetic)")
-      ->transform(CLI::Transformer(checks))
-      ->option_text("races|memory");
+          "--check", *check,
+          "also look for: races (and unwritten memory), memory (bad accesses, undefined arithmetic), "
+          "or all: memory first, then races; the first line of the output names the first mistake")
+      ->check(CLI::IsMember({"races", "memory", "all"}))
+      ->option_text("races|memory|all");
   command->add_option("--timeout", *timeout, "seconds")->check(CLI::Range(1, 3600));
   auto memory = std::make_shared<std::size_t>(request->max_memory >> 30);
   command->add_option("--memory", *memory, "memory limit in GiB")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->callback([&context, &action, request, file, timeout, memory] {
+  command->callback([&context, &action, request, file, check, timeout, memory] {
     request->max_memory = *memory << 30;
     request->source = *file;
+    request->every_check = *check == "all";
+    if (*check == "races") request->variant = BuildVariant::kInstrumented;
+    if (*check == "memory") request->variant = BuildVariant::kAsan;
     request->timeout = std::chrono::seconds(*timeout);
     action = [&context, request] { return run(context, *request); };
   });

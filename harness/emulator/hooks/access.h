@@ -131,7 +131,7 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
     if (!allocation) return;
     if (allocation->counted) trace(block, *lane, site, address);
     const std::size_t at = address - allocation->begin;
-    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.begin,
+    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.floor,
                                                block.last_turn, allocation->written ? 0 : 1))
       touch_range(block, *lane, {allocation, nullptr, at}, N, !kWrite, kWrite, me);
   }

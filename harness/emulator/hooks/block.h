@@ -9,6 +9,7 @@
 #include "hooks/memory_map.h"
 #include "hooks/sites.h"
 #include "runtime/scheduler.h"
+#include "runtime/stream_order.h"
 
 namespace capstone_emu::hooks {
 
@@ -144,11 +145,23 @@ inline Block* home_of(Block& block, std::uintptr_t address) {
 extern thread_local Block* this_block CAPSTONE_TLS;  // null outside of kernels
 extern thread_local Lane* this_lane CAPSTONE_TLS;    // null while no thread of a kernel runs
 
+/// A launch before the running one that a GPU may run at the same time.
+struct ConcurrentLaunch {
+  StreamWork work;
+  Time begin, end;   ///< of its stamps
+  std::string text;  ///< "kernel add, launched at program.cu:12 in another stream"
+};
+
 /// The launch in progress.
 struct Launch {
   const LaunchConfig* config = nullptr;
   std::uintptr_t arguments = 0;  ///< kernels copy their parameters from there
   Time begin = 0;
+  Time first = 0;  ///< as `begin`, which a barrier of the grid moves
+  Time floor = 0;  ///< what was stamped before it happened before: of the first of `concurrent`, else `begin`
+  std::vector<ConcurrentLaunch> concurrent;
+  /// The concurrent launch that stamped it, or null.
+  const ConcurrentLaunch* concurrent_at(Time time) const;
   bool holds_argument(std::uintptr_t address) const { return address - arguments < config->argument_bytes; }
   std::vector<std::pair<Time, std::uint64_t>> turns;  ///< from this time on, stamps are of this block
   std::uint64_t block_at(Time time) const;

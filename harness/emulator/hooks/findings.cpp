@@ -10,6 +10,10 @@ namespace capstone_emu::hooks {
 namespace {
 
 constexpr std::size_t kMaxFindings = 100;
+constexpr const char* kSplitHint =
+    "every thread of a block must reach the same __syncthreads(): move it out of the branch or loop that "
+    "only "
+    "some of them take";
 // Never destroyed, because a program reports after its statics are destroyed.
 std::vector<Finding>& g_findings = *new std::vector<Finding>;
 auto& g_known = *new std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>>;
@@ -47,6 +51,8 @@ const char* name_of(FindingKind kind) {
       return "host_access";
     case FindingKind::kEarlyRead:
       return "early_read";
+    case FindingKind::kSplitBarrier:
+      return "split_barrier";
     case FindingKind::kUnfinishedResult:
       return "race";
   }
@@ -86,6 +92,15 @@ std::vector<Finding> take_findings() {
     return f.kind == FindingKind::kRace &&
            ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
   });
+  const auto told = [&](const Finding& race) {  // one cause, one finding
+    return std::any_of(found.begin(), found.end(), [&](const Finding& f) {
+      return f.kind == FindingKind::kSplitBarrier && f.split == race.split && f.kernel == race.kernel;
+    });
+  };
+  std::vector<Finding> others;
+  for (Finding& f : found)
+    if (f.kind != FindingKind::kRace || !told(f)) others.push_back(f);
+  found = std::move(others);
   std::erase_if(found, [&](const Finding& f) {
     return f.kind == FindingKind::kUninitialised && racing.contains(f.now.pc);
   });
@@ -105,6 +120,10 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
                                      " may not have written yet"
                                : " what an asynchronous operation of " + who(f, f.before) + other_at +
                                      " may not have read yet");
+      if (!f.other_launch.empty())
+        return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
+               " what " + f.other_launch + (f.before.write ? ", wrote" : ", read") + other_at +
+               ", and nothing orders the two streams";
       return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what " + who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at +
              ", and nothing orders the two" + (f.split.empty() ? "" : ": " + f.split);
@@ -127,6 +146,8 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
     case FindingKind::kEarlyRead:
       return who(f, f.now) + " read" + at + " the value from before " + who(f, f.before) + " wrote it" +
              other_at + ", as a GPU may: nothing orders the two";
+    case FindingKind::kSplitBarrier:
+      return f.split;
     case FindingKind::kUnfinishedResult:
       return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what the instruction" + other_at + " may not have written yet";
@@ -142,9 +163,10 @@ std::string hint_of(const Finding& f) {
                "cp.async.bulk.wait_group, "
                "wgmma.wait_group, tcgen05.wait, tcgen05.commit), then synchronise with the threads that "
                "continue";
-      if (!f.split.empty())
-        return "every thread of a block must reach the same __syncthreads(): move it out of the branch or "
-               "loop that only some of them take";
+      if (!f.other_launch.empty())
+        return "launches of two streams may run at the same time: cudaEventRecord behind the first and "
+               "cudaStreamWaitEvent before the second, or one stream for both";
+      if (!f.split.empty()) return kSplitHint;
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work "
                "into two kernels; "
@@ -184,6 +206,8 @@ std::string hint_of(const Finding& f) {
       return "a load and a store are no atomic update: use atomicAdd or another atomic function; a result "
              "needs "
              "__threadfence() before the flag or the ticket that announces it";
+    case FindingKind::kSplitBarrier:
+      return kSplitHint;
     case FindingKind::kUnfinishedResult:
       return f.object.ends_with("tcgen05.ld")
                  ? "tcgen05.wait::ld before the registers are used"

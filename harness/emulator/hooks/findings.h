@@ -15,8 +15,9 @@ enum class FindingKind {
   kUninitialised,  ///< a read of memory that was never written
   kOutOfBounds,    ///< outside of every allocation and shared variable
   kMisaligned,
-  kHostAccess,  ///< host code touches a tensor: device memory
-  kEarlyRead,   ///< a read got the value from before a write that nothing orders: explains a wrong output
+  kHostAccess,    ///< host code touches a tensor: device memory
+  kEarlyRead,     ///< a read got the value from before a write that nothing orders: explains a wrong output
+  kSplitBarrier,  ///< only some of a block's threads reached a __syncthreads(); told of whole programs
   kUnfinishedResult,  ///< an accumulator is accessed before a wait for the wgmma that writes it
 };
 const char* name_of(FindingKind kind);
@@ -37,8 +38,11 @@ struct Finding {
   Party now, before;
   unsigned bytes = 0;
   bool shared = false, same_warp = false;
-  bool lock_step = false;  ///< a race of volatile accesses to shared memory by lanes of one warp
-  std::string split;       ///< of a race: describes a barrier that only some of the block's threads reached
+  bool lock_step = false;    ///< a race of volatile accesses to shared memory by lanes of one warp
+  std::string other_launch;  ///< of a race of two streams: the launch of `before`
+  std::string file;          ///< of a split barrier, which is known by its line; else empty
+  int line = 0;              ///< in `file`
+  std::string split;         ///< of a race: describes a barrier that only some of the block's threads reached
 };
 
 /// Keeps the finding unless there is one of its kind for these two places, or 100 already. Of races that have

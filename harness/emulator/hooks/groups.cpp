@@ -51,7 +51,10 @@ namespace capstone_emu::observe {
 
 using namespace hooks;
 
-void grid_meets() { running_launch.begin = ++now; }
+void grid_meets() {
+  running_launch.begin = ++now;
+  if (running_launch.concurrent.empty()) running_launch.floor = now;
+}
 
 void arrives_at(unsigned named_barrier, bool waits) {
   if (!this_lane) return;

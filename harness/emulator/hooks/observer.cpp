@@ -97,6 +97,32 @@ void begin_turn(Block& block) {
   running_launch.turns.emplace_back(now, block.index);
 }
 
+/// Launches that the host has not waited for, the running one last.
+std::vector<ConcurrentLaunch>& unawaited() {
+  static auto* all = new std::vector<ConcurrentLaunch>;
+  return *all;
+}
+
+void order_launch(const LaunchConfig& config) {
+  running_launch.concurrent.clear();
+  running_launch.floor = running_launch.begin;
+  // Launches without a line are nodes of graphs, or of a library: what orders them is not known here.
+  if (!pointers_are_checked() || config.line == 0) return;
+  constexpr std::size_t kMost = 256;
+  std::vector<ConcurrentLaunch>& all = unawaited();
+  std::erase_if(all, [](const ConcurrentLaunch& launch) { return host_knows_done(launch.work); });
+  if (all.size() >= kMost) all.erase(all.begin());
+  const StreamWork work = work_begins(config.stream);
+  for (const ConcurrentLaunch& launch : all)
+    if (!done_before(launch.work, work)) running_launch.concurrent.push_back(launch);
+  if (!running_launch.concurrent.empty()) running_launch.floor = running_launch.concurrent.front().begin;
+  const std::string_view file = config.file;
+  all.push_back({work, running_launch.begin, running_launch.begin,
+                 std::string("kernel ") + config.kernel + ", launched at " +
+                     std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(config.line) +
+                     " in another stream"});
+}
+
 void add_static_storage() {
   static const bool added = [] {
     add_allocation(&__executable_start, static_cast<std::size_t>(&end - &__executable_start),
@@ -142,14 +168,17 @@ void launch_begins(const Grid& grid) {
   add_static_storage();
   running_launch.config = &grid.config;
   running_launch.arguments = reinterpret_cast<std::uintptr_t>(grid.arguments);
-  running_launch.begin = ++now;
+  running_launch.first = running_launch.begin = ++now;
   running_launch.turns.clear();
+  order_launch(grid.config);
   forget_flags();
   forget_relaxed_writes();
   forget_clusters();
 }
 
 void launch_ends() {
+  if (!unawaited().empty() && unawaited().back().begin == running_launch.first)
+    unawaited().back().end = now + 1;
   add_launch(*running_launch.config);
   end_waits();
 }

@@ -6,6 +6,7 @@
 // the reader's side is treated generously: its atomic or volatile read counts as if a fence followed.
 #include <map>
 
+#include "hooks/access.h"
 #include "hooks/block.h"
 #include "hooks/findings.h"
 #include "hooks/waits.h"
@@ -74,13 +75,20 @@ std::uint64_t Launch::block_at(Time time) const {
   return it == turns.begin() ? 0 : std::prev(it)->second;
 }
 
+const ConcurrentLaunch* Launch::concurrent_at(Time time) const {
+  for (const ConcurrentLaunch& launch : concurrent)
+    if (time >= launch.begin && time < launch.end) return &launch;
+  return nullptr;
+}
+
 std::uint64_t owner_of(const Stamp& stamp, const Block* home, const Block& block) {
   const bool own = (home && !block.cluster) || stamp.unfinished() || stamp.time >= block.last_turn;
   return own ? block.index : running_launch.block_at(stamp.time);
 }
 
 bool happened_before(const Stamp& stamp, const Block* home, const Block& block, const Lane& lane) {
-  if (stamp.time < (home ? home->begin : running_launch.begin)) return true;
+  if (stamp.time < (home ? home->begin : running_launch.begin))
+    return home || !running_launch.concurrent_at(stamp.time);
   const std::uint64_t owner = owner_of(stamp, home, block);
   if (owner == block.index && !stamp.asynchronous) {
     if (stamp.time < block.barrier || stamp.thread == lane.linear) return true;
@@ -164,6 +172,12 @@ void barrier_splits(const SplitBarrier& split) {
                 std::to_string(split.of) + " threads, the others waited at line " +
                 std::to_string(split.other_line);
   explain_races(running_launch.config->kernel, block.index, block.split);
+  if (!pointers_are_checked()) return;
+  Finding finding = blank_finding(FindingKind::kSplitBarrier, block);
+  finding.file = file.substr(file.rfind('/') + 1);
+  finding.line = split.line;
+  finding.split = block.split;
+  keep_finding(std::move(finding));
 }
 
 void warp_meets(unsigned warp, unsigned members, bool whole) {

@@ -50,8 +50,14 @@ Place place_at(const Places& places, std::uint32_t address) {
 /// The call instruction itself, by the address it returns to.
 std::uint32_t call_of(std::uint32_t return_address) { return return_address - 1; }
 
+/// A split barrier is known by its line, all others by their address.
+Place place_of(const Finding& finding, const Places& places) {
+  if (!finding.file.empty()) return {finding.file, finding.line};
+  return place_at(places, call_of(finding.now.pc));
+}
+
 Json json_of(const Finding& finding, const Places& places) {
-  const Place where = place_at(places, call_of(finding.now.pc));
+  const Place where = place_of(finding, places);
   const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
   Json json{{"kind", name_of(finding.kind)},
             {"kernel", finding.kernel},
@@ -71,7 +77,7 @@ Json json_of(const Finding& finding, const Places& places) {
 }
 
 Failure failure_of(const Finding& finding, const Places& places) {
-  const Place where = place_at(places, call_of(finding.now.pc));
+  const Place where = place_of(finding, places);
   const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
   return {FailureKind::kUndefinedBehaviour,
           message_of(finding, where.text(), other.text()),

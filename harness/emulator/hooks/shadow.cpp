@@ -63,6 +63,11 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   finding.lock_step = finding.same_warp && finding.shared && me.relaxed && before.relaxed;
   if (finding.lock_step && kind == FindingKind::kSameValue) return;
   if (finding.now.block == finding.before.block) finding.split = block.split;
+  if (const ConcurrentLaunch* other = place.home ? nullptr : running_launch.concurrent_at(before.time)) {
+    finding.other_launch = other->text;
+    finding.same_warp = false;
+    finding.split.clear();
+  }
   keep_finding(std::move(finding));
 }
 
@@ -180,7 +185,7 @@ Finding blank_finding(FindingKind kind, const Block& block) {
 void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me) {
   Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
   // Blocks of a cluster have no common phases, so both reads of a cell must be checked.
-  const Time phase = !place.home ? running_launch.begin : block.cluster ? kUnfinished : block.barrier;
+  const Time phase = !place.home ? running_launch.floor : block.cluster ? kUnfinished : block.barrier;
   Context c{block, lane, place, phase};
   for (std::size_t at = place.offset, end = at + bytes; at < end;) {
     Cell& word = shadow.word(at);
@@ -274,7 +279,9 @@ Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, st
   finding.object = nearest_allocation(address);
   if (finding.object.empty())
     finding.object = address < 65536 ? "the null pointer"
-                                     : "a host pointer: no allocation of the device holds this address";
+                     : is_device_only(reinterpret_cast<const void*>(address))
+                         ? "device memory that is not allocated, or was freed"
+                         : "a host pointer: no allocation of the device holds this address";
   finding.bytes = bytes;
   stop_at(std::move(finding), pc, write);
 }

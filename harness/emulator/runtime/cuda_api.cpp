@@ -11,6 +11,7 @@
 
 #include "include/capstone_emulator/core.h"
 #include "runtime/habits.h"
+#include "runtime/stream_order.h"
 #include "runtime/streams.h"
 
 using capstone_emu::enqueue;
@@ -224,7 +225,11 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return enqueue(stream, [=] { return copy(to, from, bytes, kind); });
+  return enqueue(stream, [=] {
+    const cudaError_t error = copy(to, from, bytes, kind);
+    if (error == cudaSuccess) capstone_emu::source_is_read(from, bytes);
+    return error;
+  });
 }
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
   return copy(to, from, bytes);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "include/capstone_emulator/core.h"
+#include "runtime/stream_order.h"
 #include "runtime/streams.h"
 
 using capstone_emu::copy_of;
@@ -395,6 +396,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (!executable) return remember(cudaErrorInvalidValue);
+  const capstone_emu::WorkOfStream nodes(stream);
   for (const auto& [node, work] : executable_of(executable)->steps)
     if (const cudaError_t error = work ? capstone_emu::enqueue(stream, work) : cudaSuccess) return error;
   return cudaSuccess;

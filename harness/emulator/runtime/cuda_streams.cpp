@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "include/capstone_emulator/core.h"
+#include "runtime/stream_order.h"
 #include "runtime/streams.h"
 
 namespace {
@@ -85,6 +86,7 @@ cudaError_t make_stream(cudaStream_t* stream, unsigned flags = cudaStreamDefault
   *stream = reinterpret_cast<cudaStream_t>(new char);
   LateStream& made = late_streams()[*stream];
   made.flags = flags;
+  capstone_emu::stream_made(*stream, !(flags & cudaStreamNonBlocking));
   made.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
   return cudaSuccess;
 }
@@ -111,6 +113,7 @@ bool keeps_launches(void* stream) {
 const char* finish_streams() {
   static std::string first;
   first.clear();
+  host_waits_for_streams();
   for (auto& [stream, late] : late_streams()) {
     if (first.empty() && !late.waiting.empty()) first = late.waiting.front().first;
     run_late(stream);
@@ -159,11 +162,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (capture_of(stream)) return remember(cudaErrorStreamCaptureUnsupported);
   run_late(stream);
+  capstone_emu::host_waits_for_stream(stream);
   capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   run_late(stream);
+  capstone_emu::host_waits_for_stream(stream);
+  capstone_emu::look_at_sources();
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -205,6 +211,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   Event* e = event_of(event);
   if (!e) return cudaSuccess;
   if (!e->capture || g_captures == 0) {
+    capstone_emu::stream_waits_for_event(stream, event);
     if (!capstone_emu::keeps_launches(stream)) {
       run_late(e->stream, e->position);
       return cudaSuccess;
@@ -226,12 +233,14 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return enqueue(stream, [function, data] {
+    capstone_emu::look_at_sources();  // the function runs behind the copies, and may change what they read
     function(data);
     return cudaSuccess;
   });
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned) {
   return enqueue(stream, [stream, callback, data] {
+    capstone_emu::look_at_sources();
     callback(stream, cudaPeekAtLastError(), data);
     return cudaSuccess;
   });
@@ -252,6 +261,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (!e) return remember(cudaErrorInvalidResourceHandle);
   e->capture = capture_of(stream);
   e->recorded = true;
+  if (!e->capture) capstone_emu::event_recorded(event, stream);
   const auto late = late_streams().find(stream);
   e->stream = late == late_streams().end() ? nullptr : stream;
   e->position = late == late_streams().end() ? 0 : late->second.issued();
@@ -263,11 +273,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  capstone_emu::host_waits_for_event(event);
   capstone_emu::host_goes_on();
   return cudaPeekAtLastError();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  capstone_emu::host_waits_for_event(event);
+  capstone_emu::look_at_sources();
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {

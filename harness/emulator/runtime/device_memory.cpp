@@ -17,6 +17,7 @@
 #include "runtime/allocations.h"
 #include "runtime/scheduler.h"
 #include "runtime/shadow.h"
+#include "runtime/stream_order.h"
 #include "runtime/where.h"
 
 // From the linker: static storage of the program.
@@ -217,6 +218,7 @@ void leave_device_memory() {
 void keep_device_memory_open() { ++g_users; }
 
 void host_goes_on() {
+  look_at_sources();
   if (!g_checked || shadow_active() || g_users < 0) return;
   use_device_memory();
   Memory& s = memory_state();
@@ -255,12 +257,23 @@ void* allocate_device_memory(std::size_t bytes, bool for_host_too) {
 }
 
 bool release_device_memory(void* pointer) {
+  look_at_sources();
   const DeviceMemoryUse use;
   Memory& s = memory_state();
   std::lock_guard lock(s.mutex);
   char* const begin = static_cast<char*>(pointer);
   const auto it = s.live.find(begin);
-  if (it == s.live.end()) return false;
+  if (it == s.live.end()) {
+    if (!g_checked) return false;
+    const auto* inside = piece_at(pointer);
+    return inside
+               ? decline("cudaFree: the pointer lies within an allocation, not at its begin",
+                         "free the pointer that cudaMalloc gave")
+               : decline(std::string("cudaFree: ") + (s.device.contains(pointer) || s.shared.contains(pointer)
+                                                          ? "this memory was freed before"
+                                                          : "the pointer does not come from cudaMalloc"),
+                         "each cudaMalloc needs exactly one cudaFree; memory of malloc() needs free()");
+  }
   if (g_checked && !shadow_active()) check_guards(s);
   const Piece piece = it->second;
   s.live.erase(it);
@@ -275,8 +288,13 @@ bool release_device_memory(void* pointer) {
 }
 
 bool is_device_only(const void* address) { return memory_state().device.contains(address); }
+bool is_pinned(const void* address) {
+  std::lock_guard lock(memory_state().mutex);
+  return memory_state().shared.contains(address) || is_registered(address);
+}
 
 void register_host_memory(const void* begin, std::size_t bytes) {
+  look_at_sources();
   std::lock_guard lock(memory_state().mutex);
   if (bytes)
     memory_state().registered[static_cast<const char*>(begin)] = bytes;

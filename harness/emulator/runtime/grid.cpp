@@ -9,6 +9,7 @@
 #include "runtime/allocations.h"
 #include "runtime/habits.h"
 #include "runtime/scheduler.h"
+#include "runtime/stream_order.h"
 
 /// Defined by the candidate: the __CUDA_ARCH__ that it was compiled for.
 extern "C" const int capstone_emu_arch;
@@ -264,12 +265,14 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     prepare(grid);
     const DeviceMemoryUse use;
     saw_launch_of(config.kernel);
+    const KernelMayChangeSources behind_copies;
     run_on_pool(grid);
     wanted_cluster = grid.wanted_cluster;
     children = std::move(grid.children);
     if (grid.failed && !wanted_cluster)
       g_last_error = kernels_are_over() ? kernel_error() : kErrorLaunchFailure;
   }
+  const WorkOfStream of_parent(config.stream);
   for (const Child& child : children) run_grid(child.config, child.body, child.arguments.get());
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;

@@ -1,13 +1,18 @@
 // What the candidate's own objects tell the hooks through core.h.
 #include "runtime/observe.h"
 
+#include "runtime/stream_order.h"
+
 namespace capstone_emu {
 
 void memory_allocated(const void* begin, std::size_t bytes, bool written) {
   observe::allocated(begin, bytes, written);
 }
 void memory_freed(const void* begin) { observe::freed(begin); }
-void memory_written(const void* begin, std::size_t bytes) { observe::written_by_host(begin, bytes); }
+void memory_written(const void* begin, std::size_t bytes) {
+  sources_may_change(begin, bytes);
+  observe::written_by_host(begin, bytes);
+}
 
 #if CAPSTONE_EMULATOR_HOOKS
 void release_through(const void* object) { observe::releases(object); }

@@ -30,7 +30,10 @@ void print(const Failure& failure) {
     return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) + ")";
   };
   std::string text = "capstone: ";
-  if (!failure.file.empty()) text += failure.file + ":" + std::to_string(failure.line) + ": ";
+  if (!failure.file.empty())
+    text += failure.file + ":" + std::to_string(failure.line) + ": ";
+  else if (!failure.launched_at.empty())
+    text += failure.launched_at + ": ";
   switch (failure.kind) {
     case FailureKind::kUndefinedBehaviour:
       text += "undefined behaviour: ";

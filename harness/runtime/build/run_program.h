@@ -23,6 +23,7 @@ struct ProgramRequest {
   std::string schedule = "forward";  ///< forward, reverse, random or warp
   std::uint64_t seed = 1;            ///< of the random schedule
   BuildVariant variant = BuildVariant::kFast;  ///< what the build is instrumented for
+  bool every_check = false;  ///< instead of `variant`: bad accesses first; where none is found, races
   std::chrono::seconds timeout{60};
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
   bool confined = true;  ///< false: a program of this project's that needs what the sandbox refuses; only on

@@ -375,6 +375,9 @@ void register_host_memory(const void* begin, std::size_t bytes);
 /// Of the heap or of a stack of the host: no kernel can use it.
 bool is_host_memory(const void* address);
 bool is_device_only(const void* address);
+/// Memory of the host that a GPU reads without the host: of cudaMallocHost, cudaMallocManaged,
+/// cudaHostRegister.
+bool is_pinned(const void* address);
 /// cudaError_t of the kernel that failed, which every later call returns; 0: none did.
 int kernel_error();
 
