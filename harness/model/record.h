@@ -87,15 +87,15 @@ struct CompilerMessage {
 struct BuildResult {
   bool ok = false;
   double seconds = 0;
-  /// [s] What it took to compile, whether or not this build was cached: nvcc, or for Python the longest first
-  /// call at new sizes; 0: not measured. Absent in old records
-  double compile_seconds = 0;
   std::string command;  ///< what was run, so that it can be repeated
   std::string log;      ///< the compiler's output, cut at 64 KiB
   std::optional<CompilerMessage> first_error;
   std::vector<CompilerMessage>
       warnings;  ///< of the CPU build's compiler, about the user's lines; not recorded
   bool cached = false;
+  /// [s] What it took to compile, whether or not this build was cached: nvcc, or for Python the longest first
+  /// call at new sizes; 0: not measured. Absent in old records
+  double compile_seconds = 0;
 };
 
 /// One timed arm: a baseline, the reference a second time (A/A) or the candidate.
@@ -104,7 +104,6 @@ struct Arm {
   std::string label;                ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
   Interval median_ms;               ///< GPU-cold; on the emulated backend CPU time
   double warm_ms = 0, host_ms = 0;  ///< GPU-warm and host-inclusive medians; 0: not measured
-  double launch_ms = 0;  ///< of the host, as the arm's process says; 0: not measured. Absent in old records
   /// [restart][sample], launch order; what the graded number is made of. Each restart's samples are
   /// Measured::blocks equal parts
   std::vector<std::vector<double>> samples_ms;
@@ -116,6 +115,7 @@ struct Arm {
   /// Launches back to back on a warm chip, with the GPU's power and clock then; absent: not asked for
   std::optional<Interval> sustained_ms = {};
   double sustained_watts = 0, sustained_sm_mhz = 0;
+  double launch_ms = 0;  ///< of the host, as the arm's process says; 0: not measured. Absent in old records
 };
 
 struct Measured {
