@@ -14,15 +14,9 @@ namespace {
 constexpr const char* kLadder = "gemm_languages";
 constexpr const char* kShort = "01_triton";
 
-// The lines of a rung that are code.
 Result<std::vector<std::string>> code_of(const Rung& rung) {
   CAPSTONE_TRY(const std::string text, read_file(rung.source));
-  const bool python = is_python_rung(rung.source);
-  std::vector<std::string> lines;
-  for (const std::string& line : split(python ? without_python_comments(text) : text, '\n'))
-    if (const std::string_view words = trim(line); !words.empty() && (python || !words.starts_with("//")))
-      lines.push_back(line);
-  return lines;
+  return code_lines(rung.source, text);
 }
 
 // Cut and padded to a column of ASCII code.

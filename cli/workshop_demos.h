@@ -14,7 +14,7 @@ Result<void> traffic_demo(const Context& context, const DemoInputs& inputs);
 Result<void> prefill_decode_demo(const Context& context, const DemoInputs& inputs);
 /// The engines of one block in two rungs of `gemm_bf16`: waits recorded by the emulator, unit times assumed.
 Result<void> timelines_demo(const Context& context, const DemoInputs& inputs);
-/// A matrix product in Triton beside the same in CUDA, and the recorded ladder of languages.
+/// A matrix product in Triton next to the same in CUDA, and the recorded ladder of languages.
 Result<void> languages_demo(const Context& context, const DemoInputs& inputs);
 /// Kernels of a cohort or of recorded searches in the four fields of the two gates.
 /// @error see open_cohort() and searches_to_play()

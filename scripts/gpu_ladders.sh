@@ -17,9 +17,10 @@ if [ ${#problems[@]} -eq 0 ]; then
   mapfile -t problems < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' |
     xargs -n 1 basename | sort -u)
 fi
-name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-[ -n "$name" ] || { echo "error: no NVIDIA GPU here" >&2; exit 2; }
-file=$out/$(sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g' <<<"$name" | tr '[:upper:]' '[:lower:]').json
+# shellcheck source=scripts/gpu_queue.sh
+. "$root/scripts/gpu_queue.sh"
+file=$(results_name) || exit 2
+file=$out/$file
 status=0
 climb() {  # problem [size]
   local label=$1${2:+-$2}

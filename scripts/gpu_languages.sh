@@ -12,9 +12,10 @@ out=$(mkdir -p "${1:?usage: scripts/gpu_languages.sh OUT [CAPSTONE [PYTHON_PATH]
 capstone=${2:-capstone}
 more=()
 [ -n "${3:-}" ] && more=(--python-path "$3")
-name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-[ -n "$name" ] || { echo "error: no NVIDIA GPU here" >&2; exit 2; }
-file=$out/$(sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g' <<<"$name" | tr '[:upper:]' '[:lower:]').json
+# shellcheck source=scripts/gpu_queue.sh
+. "$(dirname "${BASH_SOURCE[0]}")/gpu_queue.sh"
+file=$(results_name) || exit 2
+file=$out/$file
 status=0
 for ladder in softmax_languages gemm_languages attention_languages; do
   "$capstone" ladder "$ladder" "${more[@]}" --budget 3 --record "$file" >"$out/$ladder.txt" 2>"$out/$ladder.log"

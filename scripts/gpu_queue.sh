@@ -1,6 +1,14 @@
 # shellcheck shell=bash
 #
-# For scripts that use every GPU of a machine. To be sourced.
+# For scripts that run on a GPU machine. To be sourced.
+
+# results_name: prints the name of this GPU's results file, h100_80gb_hbm3.json; returns 2 where there is no GPU
+results_name() {
+  local name
+  name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+  [ -n "$name" ] || { echo "error: no NVIDIA GPU here" >&2; return 2; }
+  sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g; s/$/.json/' <<<"$name" | tr '[:upper:]' '[:lower:]'
+}
 
 # on_every_gpu COMMAND < LINES: runs COMMAND with the words of each line as arguments, one line at a time on
 # each visible GPU (CUDA_VISIBLE_DEVICES tells COMMAND which). Returns 1 if a COMMAND failed.

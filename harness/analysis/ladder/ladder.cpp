@@ -185,14 +185,14 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
   }
   std::sort(rungs.begin(), rungs.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
   CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(resources, problem));
-  if (definition.beside.empty()) return rungs;
+  if (definition.also.empty()) return rungs;
   CAPSTONE_TRY(const auto own, rungs_of(resources, definition.problem));
-  for (const std::string& name : definition.beside) {
+  for (const std::string& name : definition.also) {
     const auto found =
         std::find_if(own.begin(), own.end(), [&](const Rung& rung) { return rung.name == name; });
     if (found == own.end())
       return fail("no rung " + name + " of " + definition.problem, problem + "/ladder.yaml",
-                  "`beside` names rungs of the problem's own ladder");
+                  "`also` names rungs of the problem's own ladder");
     rungs.push_back(*found);
   }
   return rungs;

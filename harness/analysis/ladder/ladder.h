@@ -91,7 +91,7 @@ struct LadderStep {
   };
   std::optional<Counts> counts;  ///< empty: on a GPU, or the CPU cannot run it
 
-  /// In a ladder of languages: what the author wrote, and what is paid before and beside the kernel's time.
+  /// In a ladder of languages: what the author wrote, and what is paid besides the kernel's time.
   struct Effort {
     Written written;
     double compile_seconds = 0;  ///< [s] see BuildResult; 0: not measured

@@ -27,12 +27,12 @@ Result<LadderDefinition> read_definition(const fs::path& file) {
   CAPSTONE_TRY(const std::string text, read_file(file));
   CAPSTONE_TRY(const YamlNode root, parse_yaml(text, file.string()));
   const StrictYaml yaml(file);
-  CAPSTONE_CHECK(yaml.keys(root, {"problem", "library"}, {"beside"}));
+  CAPSTONE_CHECK(yaml.keys(root, {"problem", "library"}, {"also"}));
   LadderDefinition definition;
   CAPSTONE_TRY(definition.problem, yaml.text(root, "problem"));
   CAPSTONE_TRY(definition.library, yaml.text(root, "library"));
-  if (const YamlNode* beside = root.find("beside")) {
-    CAPSTONE_TRY(definition.beside, yaml.texts(*beside, "beside"));
+  if (const YamlNode* also = root.find("also")) {
+    CAPSTONE_TRY(definition.also, yaml.texts(*also, "also"));
   }
   return definition;
 }
@@ -45,6 +45,11 @@ std::string language_of(bool python, std::string_view code) {
   if (mentions("import cutlass")) return "CuTe-DSL";
   if (mentions("import triton")) return "Triton";
   return "Python";
+}
+
+// The tokens of C++ know their comments.
+std::string without_comments(bool python, std::string_view source) {
+  return python ? without_python_comments(source) : std::string(source);
 }
 
 }  // namespace
@@ -101,14 +106,19 @@ std::string without_python_comments(std::string_view source) {
   return code;
 }
 
+std::vector<std::string> code_lines(const fs::path& file, std::string_view source) {
+  const bool python = is_python_rung(file);
+  std::vector<std::string> lines;
+  for (const std::string& line : split(without_comments(python, source), '\n'))
+    if (const std::string_view words = trim(line); !words.empty() && (python || !words.starts_with("//")))
+      lines.push_back(line);
+  return lines;
+}
+
 Written written(const fs::path& file, std::string_view source) {
   const bool python = is_python_rung(file);
-  const std::string code = python ? without_python_comments(source) : std::string(source);
-  Written all{language_of(python, code), 0, 0};
-  for (const std::string& line : split(code, '\n')) {
-    const std::string_view words = trim(line);
-    all.lines += !words.empty() && (python || !words.starts_with("//"));
-  }
+  const std::string code = without_comments(python, source);
+  Written all{language_of(python, code), static_cast<int>(code_lines(file, source).size()), 0};
   for (const CxxToken& token : cxx_tokens(code)) all.tokens += token.kind != CxxTokenKind::kComment;
   return all;
 }

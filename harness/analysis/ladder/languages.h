@@ -14,7 +14,7 @@ namespace capstone {
 struct LadderDefinition {
   std::string problem;  ///< what the rungs solve
   std::string library;  ///< the arm of PyTorch that percentages refer to; empty: the native baseline
-  std::vector<std::string> beside;  ///< rungs of the problem's own ladder that run along
+  std::vector<std::string> also;  ///< rungs of the problem's own ladder that run along
 };
 
 /// Whether a rung is a Python file with ModelNew.
@@ -34,6 +34,8 @@ struct Written {
   int lines = 0;         ///< without empty lines and comments
   int tokens = 0;        ///< without comments; a string is one token
 };
+/// The lines of a source without empty ones and those that hold only a comment.
+std::vector<std::string> code_lines(const std::filesystem::path& file, std::string_view source);
 Written written(const std::filesystem::path& file, std::string_view source);
 
 /// A source without its comments: what follows a `#` outside of strings. Lines stay.

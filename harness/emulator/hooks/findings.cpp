@@ -92,15 +92,12 @@ std::vector<Finding> take_findings() {
     return f.kind == FindingKind::kRace &&
            ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
   });
-  const auto told = [&](const Finding& race) {  // one cause, one finding
-    return std::any_of(found.begin(), found.end(), [&](const Finding& f) {
-      return f.kind == FindingKind::kSplitBarrier && f.split == race.split && f.kernel == race.kernel;
-    });
-  };
-  std::vector<Finding> others;
-  for (Finding& f : found)
-    if (f.kind != FindingKind::kRace || !told(f)) others.push_back(f);
-  found = std::move(others);
+  std::set<std::pair<std::string, std::string>> told;  // kernel, split: one cause, one finding
+  for (const Finding& f : found)
+    if (f.kind == FindingKind::kSplitBarrier) told.insert({f.kernel, f.split});
+  std::erase_if(found, [&](const Finding& f) {
+    return f.kind == FindingKind::kRace && told.contains({f.kernel, f.split});
+  });
   std::erase_if(found, [&](const Finding& f) {
     return f.kind == FindingKind::kUninitialised && racing.contains(f.now.pc);
   });

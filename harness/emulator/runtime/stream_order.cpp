@@ -21,6 +21,11 @@ void join(StreamClock& into, const StreamClock& from) {
   for (const auto& [stream, number] : from) into[stream] = std::max(into[stream], number);
 }
 
+bool reaches(const StreamClock& clock, const StreamWork& work) {
+  const auto known = clock.find(work.stream);
+  return known != clock.end() && work.number <= known->second;
+}
+
 /// All of this is used while static storage of the program is initialised and destroyed.
 struct Order {
   std::mutex mutex;
@@ -143,13 +148,11 @@ StreamWork work_begins(const void* stream) {
   return work;
 }
 bool done_before(const StreamWork& earlier, const StreamWork& later) {
-  const auto known = later.before.find(earlier.stream);
-  return known != later.before.end() && earlier.number <= known->second;
+  return reaches(later.before, earlier);
 }
 bool host_knows_done(const StreamWork& work) {
   std::lock_guard lock(order().mutex);
-  const auto known = order().host.find(work.stream);
-  return known != order().host.end() && work.number <= known->second;
+  return reaches(order().host, work);
 }
 
 WorkOfStream::WorkOfStream(const void* stream)
