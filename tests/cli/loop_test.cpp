@@ -242,7 +242,7 @@ TEST_F(Loop, FishCompletesCommandsValuesAndProblems) {
        "--check '\n"
        "  complete -C $line\nend\n");
   const Outcome answered = program({"fish", "complete.fish"}, {.env = {{"PATH", path_with_capstone()}}});
-  EXPECT_EQ(answered.out, "emulated\nsoftmax\nwithdraw\nmemory\nraces\n") << answered;
+  EXPECT_EQ(answered.out, "emulated\nsoftmax\nwithdraw\nall\nmemory\nraces\n") << answered;
   EXPECT_EQ(answered.err, "");
 }
 
