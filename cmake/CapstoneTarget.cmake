@@ -61,16 +61,36 @@ function(capstone_library name)
   endif()
 endfunction()
 
-# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at
-# test time. Each case has the name of its folder below tests/ (its room) as a label, and "fast" where the
-# program is in CAPSTONE_FAST_TESTS.
+# An empty program that owns the precompiled header of all tests.
+function(capstone_test_headers)
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/test_headers.cpp" CONTENT "int main() { return 0; }\n")
+  add_executable(capstone_test_headers "${CMAKE_BINARY_DIR}/test_headers.cpp")
+  target_include_directories(capstone_test_headers PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_compile_options(capstone_test_headers PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_link_libraries(capstone_test_headers PRIVATE capstone::base GTest::gtest)
+  target_precompile_headers(capstone_test_headers PRIVATE <harness/base/precompiled.h> <gtest/gtest.h>)
+endfunction()
+
+# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …] [OPTIMIZED]): one GoogleTest program, its
+# cases found at test time. Each case has the name of its folder below tests/ (its room) as a label, and "fast"
+# where the program is in CAPSTONE_FAST_TESTS. OPTIMIZED where the test's own sources compute much.
 function(capstone_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   capstone_warnings(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   capstone_unity(${name})
+  if(NOT ARG_OPTIMIZED)
+    # Most of a test is compiled once and run once: optimizing it takes longer than it saves.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+    if(CAPSTONE_PRECOMPILED_HEADERS AND "${ARG_DEPS}" MATCHES "capstone::")  # then it links capstone::base
+      if(NOT TARGET capstone_test_headers)
+        capstone_test_headers()
+      endif()
+      target_precompile_headers(${name} REUSE_FROM capstone_test_headers)
+    endif()
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
