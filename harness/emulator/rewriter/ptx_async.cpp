@@ -148,7 +148,8 @@ class AsyncCode : OperandCode {
     throw Unsupported{};
   }
   // [to], [map, {x, y}], [mbarrier]{, mask}{, hint} and [map, {x, y}], [from]{, hint}. With .cta_group::2 the
-  // mbarrier may be the peer's; an address in the cluster's window says whose it is.
+  // mbarrier may be the peer's: an address in the cluster's window says whose it is. Of a multicast, its block
+  // says only whether the even or the odd block of each pair is told.
   std::string tensor_copy() const {
     if (in_->mnemonic.find("im2col") != std::string::npos ||
         in_->mnemonic.find("tile::") != std::string::npos)
@@ -158,7 +159,9 @@ class AsyncCode : OperandCode {
              reduction() + site() + coordinates(0) + ");";
     return "capstone_emu::ptx::tensor_to_shared(" + address(0, true) + ", " + address(1, false) +
            ", capstone_emu::ptx::mbarrier_at(" + address(2, true) + site() + "), " +
-           (multicast() ? get(3, "std::uint16_t") : "0") + site() + coordinates(1) + ");";
+           (multicast() ? get(3, "std::uint16_t") : "0") +
+           (multicast() && in_->has("cta_group::2") ? " | capstone_emu::kTellsPairs" : "") + site() +
+           coordinates(1) + ");";
   }
 
   // mapa.shared::cluster.u32 d, a, rank: on window addresses; mapa.u64: on generic ones

@@ -216,10 +216,13 @@ void note_store(const void* to, const void* from, std::size_t bytes, Reduction r
 template <class Visit>
 void for_each_receiver(char* to, std::uint64_t* barrier, unsigned multicast, Visit visit) {
   if (!multicast) return visit(to, barrier);
+  const bool pairs = multicast & kTellsPairs;
+  const unsigned odd = pairs ? rank_of_shared_memory(barrier) & 1 : 0;
   for (unsigned rank = 0; rank < 16; ++rank)
     if (multicast >> rank & 1)
       visit(remote_shared_memory(rank, shared_address(to)),
-            reinterpret_cast<std::uint64_t*>(remote_shared_memory(rank, shared_address(barrier))));
+            reinterpret_cast<std::uint64_t*>(
+                remote_shared_memory(pairs ? (rank & ~1u) | odd : rank, shared_address(barrier))));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // tcgen05 of a pair of blocks (.cta_group::2): one thread multiplies for both. A and D are split by rows, B by columns
 // (PTX ISA 9.0, 9.7.16.5.1; layouts A and B of 9.7.16.10.5). Four steps along K, descriptors advanced inside a
 // swizzled row; the commit tells the barriers of both blocks.
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -71,6 +73,64 @@ __global__ void __cluster_dims__(2, 1, 1) multiply(const __nv_bfloat16* a, const
   meet_cluster();
 }
 
+constexpr int kWords = 32;
+
+/// Block `sender` copies 32 words into both blocks and names the barrier of block `told`: that barrier gets the bytes of
+/// both copies, the other one gets none (PTX ISA 9.0, cp.async.bulk.tensor, .multicast::cluster with .cta_group::2).
+__global__ void __cluster_dims__(2, 1, 1)
+    multicast(const __grid_constant__ CUtensorMap map, uint32_t sender, uint32_t told, int* out) {
+  __shared__ __align__(128) int words[kWords];
+  __shared__ uint64_t barrier;
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  const uint32_t bytes = rank == told ? 2 * sizeof words : 0;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes) : "memory");
+  }
+  meet_cluster();
+  if (rank == sender && threadIdx.x == 0) {
+    uint32_t named;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(named) : "r"(shared_address(&barrier)), "r"(told));
+    asm volatile(
+        "cp.async.bulk.tensor.1d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%0], [%1, {%2}], [%3], %4;" ::"r"(shared_address(words)),
+        "l"(&map), "r"(0), "r"(named), "h"(static_cast<uint16_t>(3))
+        : "memory");
+  }
+  asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0;\n@!p bra again;\n}" ::"r"(shared_address(&barrier)) : "memory");
+  meet_cluster();  // the block that was told knows that both copies are there
+  out[rank * kWords + threadIdx.x] = words[threadIdx.x];
+}
+
+int wrong_words() {
+  int *from, *to;
+  cudaMallocManaged(&from, kWords * sizeof *from);
+  cudaMallocManaged(&to, 2 * kWords * sizeof *to);
+  for (int i = 0; i < kWords; ++i) from[i] = i * i + 1;
+  void* encode = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found);
+  CUtensorMap map;
+  cuuint64_t extent[] = {kWords}, stride[] = {kWords * sizeof *from};
+  cuuint32_t box[] = {kWords}, step[] = {1};
+  if (!encode ||
+      ((PFN_cuTensorMapEncodeTiled_v12000)encode)(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, from, extent, stride, box, step,
+                                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+    return 1;
+  int wrong = 0;
+  for (uint32_t sender = 0; sender < 2; ++sender)
+    for (uint32_t told = 0; told < 2; ++told) {
+      for (int i = 0; i < 2 * kWords; ++i) to[i] = 0;
+      multicast<<<2, kWords>>>(map, sender, told, to);
+      if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+      for (int i = 0; i < 2 * kWords; ++i) wrong += to[i] != from[i % kWords];
+    }
+  return wrong;
+}
+
 template <int kM>
 int wrong_results() {
   __nv_bfloat16 *a, *b;
@@ -96,6 +156,8 @@ int wrong_results() {
 
 int main() {
   const int large = wrong_results<256>(), small = large ? 0 : wrong_results<128>();
-  if (large || small) std::printf("M = 256: %d wrong, M = 128: %d wrong\n", large, small);
-  std::puts(large || small ? "FAIL" : "PASS");
+  const int words = wrong_words();
+  if (large || small || words)
+    std::printf("M = 256: %d wrong, M = 128: %d wrong, multicast: %d wrong\n", large, small, words);
+  std::puts(large || small || words ? "FAIL" : "PASS");
 }
