@@ -16,7 +16,7 @@ namespace {
 
 using workflows::FirstLaunches;
 
-constexpr double kWidest = 20;  // [columns] of the longest bar: the table fits into 80
+constexpr double kWidest = 16;  // [columns] of the longest bar: the table fits into 80
 
 // Bars on a logarithmic scale: a factor of ten is as long everywhere.
 std::string bar(double us, double shortest, double longest) {

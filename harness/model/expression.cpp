@@ -110,10 +110,8 @@ double greatest(const double* v, int n) { return *std::max_element(v, v + n); }
 
 std::unique_ptr<mu::Parser> make_parser() {
   auto parser = std::make_unique<mu::Parser>();
-  parser->ClearConst();            // `_pi` and `_e` would hide a mistyped symbol
-  parser->ClearFun();              // the library's own set has random numbers and rounding by locale
-  parser->EnableOptimizer(false);  // it turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than
-                                   // 2, and floor() gives 1
+  parser->ClearConst();  // `_pi` and `_e` would hide a mistyped symbol
+  parser->ClearFun();    // the library's own set has random numbers and rounding by locale
   parser->DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);
   parser->DefineFun("min", least);
   parser->DefineFun("max", greatest);
@@ -158,7 +156,12 @@ class ThreadParser {
   /// @throws mu::Parser::exception_type
   double evaluate(const std::string& text) {
     const auto [at, fresh] = read_.try_emplace(text, *blank_);
-    if (fresh) at->second.SetExpr(text);
+    if (fresh) {
+      // A copy has it on. It turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than 2, and
+      // floor() gives 1.
+      at->second.EnableOptimizer(false);
+      at->second.SetExpr(text);
+    }
     return at->second.Eval();
   }
 

@@ -111,7 +111,7 @@ TEST_F(Demos, LanguagesPutTheSameKernelSideBySide) {
   Outcome shown = capstone({"demo", "languages"});
   ASSERT_EQ(shown.code, 0) << shown;
   EXPECT_TRUE(says(shown.out, "01_triton in Triton, "));
-  EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile, sums)"));
+  EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile"));
   EXPECT_TRUE(says(shown.out, " | #include <cuda.h>"));
   EXPECT_TRUE(says(shown.out, "more lines"));
 }
