@@ -22,6 +22,8 @@ struct DemoInputs {
   std::string tiles;    ///< "1,3;2,5": of one row; empty: the demo's own
   std::string lengths;  ///< "12,3,30,7" [tokens]: of the requests; empty: recorded ones
   bool names = false;   ///< people in place of pseudonyms
+  double chance = 0;    ///< the p of one try, 0 … 1, in place of a recorded search; 0: none was given
+  std::vector<double> times = {};  ///< [ms] of a baseline and of candidates, in place of recorded ones
 };
 
 struct Demo {

@@ -90,19 +90,23 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
 std::string seconds_text(double seconds) { return seconds > 0 ? format_time_ms(seconds * 1e3) : "-"; }
 
 // A ladder of languages: what was written and what is paid for it, next to what it gives.
-std::string languages_view(const Ladder& ladder, const Terminal& t) {
+// @param whole  false: without the tokens, and without a column that says PASS in each row
+std::string languages_view(const Ladder& ladder, const Terminal& t, bool whole) {
   const bool compute = ladder.compute_bound();
-  Table table({"rung", "language", "lines", "tokens", "gate one", "compile", "launch", "time",
-               compute ? "TFLOP/s" : "GB/s", "of lib."});
+  const bool gate = whole || std::any_of(ladder.steps.begin(), ladder.steps.end(),
+                                         [](const LadderStep& s) { return s.gate_one != "PASS"; });
+  std::vector<std::string> titles{"rung", "language", "lines"};
+  if (whole) titles.emplace_back("tokens");
+  if (gate) titles.emplace_back("gate one");
+  titles.insert(titles.end(), {"compile", "launch", "time", compute ? "TFLOP/s" : "GB/s", "of lib."});
+  Table table(titles);
   for (const LadderStep& s : ladder.steps) {
     if (!s.effort) continue;
-    std::vector<std::string> row{t.paint(Tone::kBold, s.rung.name),
-                                 s.effort->written.language,
-                                 std::to_string(s.effort->written.lines),
-                                 std::to_string(s.effort->written.tokens),
-                                 t.paint(s.gate_one == "PASS" ? Tone::kGood : Tone::kBad, s.gate_one),
-                                 seconds_text(s.effort->compile_seconds),
-                                 seconds_text(s.effort->launch_ms / 1e3)};
+    std::vector<std::string> row{t.paint(Tone::kBold, s.rung.name), s.effort->written.language,
+                                 std::to_string(s.effort->written.lines)};
+    if (whole) row.push_back(std::to_string(s.effort->written.tokens));
+    if (gate) row.push_back(t.paint(s.gate_one == "PASS" ? Tone::kGood : Tone::kBad, s.gate_one));
+    row.insert(row.end(), {seconds_text(s.effort->compile_seconds), seconds_text(s.effort->launch_ms / 1e3)});
     if (s.timed())
       row.insert(row.end(),
                  {format_time_ms(s.ms.point), figure(ladder, s), percent(100 * s.of_library.point)});
@@ -123,7 +127,10 @@ std::string languages_view(const Ladder& ladder, const Terminal& t) {
 
 // The widest form that the terminal has room for.
 std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
-  if (ladder.of_languages()) return languages_view(ladder, t);
+  if (ladder.of_languages()) {
+    const std::string text = languages_view(ladder, t, true);
+    return t.fits(text) ? text : languages_view(ladder, t, false);
+  }
   if (std::string text = ladder_view(ladder, t, true, kAxisCells); t.fits(text)) return text;
   std::string text;
   for (int cells : {kAxisCells, kAxisCells / 2, kAxisCells / 4, 0})

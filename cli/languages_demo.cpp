@@ -26,12 +26,12 @@ std::string in_column(const std::string& line, std::size_t width) {
 
 void side_by_side(const Context& context, const std::vector<std::string>& left,
                   const std::vector<std::string>& right) {
-  const auto width = static_cast<std::size_t>(std::max(20, (context.terminal.width() - 3) / 2));
+  constexpr std::size_t kColumn = 38;  // two of them and a rule fit on a projector, and on the page
   for (std::size_t i = 0; i < left.size(); ++i)
-    context.terminal.out(in_column(left[i], width) + " | " +
-                         (i < right.size() ? in_column(right[i], width) : std::string()));
+    context.terminal.out(in_column(left[i], kColumn) + " | " +
+                         (i < right.size() ? in_column(right[i], kColumn) : std::string()));
   if (right.size() > left.size())
-    context.terminal.out(std::string(width, ' ') +
+    context.terminal.out(std::string(kColumn, ' ') +
                          fmt::format(" | … and {} more lines", right.size() - left.size()));
 }
 

@@ -223,9 +223,43 @@ void pool(const Context& context, const std::map<std::string, std::vector<bool>>
   tell(context, text);
 }
 
+// By hand: the formula, and what it hides when the same p is a mean over problems that differ.
+Result<void> by_hand(const Context& context, const DemoInputs& inputs) {
+  if (!inputs.from.empty() || !inputs.problem.empty())
+    return fail("-p takes no recorded search", {}, "leave out --from and --problem", ExitCode::kUsage);
+  const double p = inputs.chance;
+  const int most = inputs.tries > 0 ? inputs.tries : 100;
+  const auto solved = [](double chance, int k) { return 1 - std::pow(1 - chance, k); };
+  const bool half = p <= 0.5;
+  std::vector<std::string> titles{"k", "one p for all", "none in half, 2p in half", "p of them always"};
+  if (!half) titles.erase(titles.begin() + 2);
+  Table table(titles, std::vector<bool>(titles.size(), true));
+  const auto add = [&](int k) {
+    std::vector<std::string> cells{std::to_string(k), rounded_percent(solved(p, k))};
+    if (half) cells.push_back(rounded_percent(solved(2 * p, k) / 2));
+    cells.push_back(rounded_percent(p));
+    table.row(std::move(cells));
+  };
+  constexpr std::array<int, 3> kSteps{1, 2, 5};
+  for (int tens = 1; tens < most; tens *= 10)
+    for (const int step : kSteps)
+      if (step * tens < most) add(step * tens);
+  add(most);
+  tell(context,
+       fmt::format(
+           "1 - (1 - {:g})^{} = {:.3f}, if every problem has this p. Three classes of problems with the "
+           "same mean p, and the share that k tries solve:\n{}",
+           p, most, solved(p, most), table.text(context.terminal)));
+  tell(context,
+       "the measured share is below the first column, because problems differ: no number of tries "
+       "solves one whose p is 0.\n\nask the room: which column is this class's set of problems?");
+  return {};
+}
+
 }  // namespace
 
 Result<void> monkeys_demo(const Context& context, const DemoInputs& inputs) {
+  if (inputs.chance > 0) return by_hand(context, inputs);
   CAPSTONE_TRY(const std::vector<RecordedRun> runs, searches_to_play(context, inputs, "sample"));
   tell(context, "the same prompt again and again: how many tries until one is right?");
   std::map<std::string, std::vector<bool>> problems;  // the longest run of each

@@ -130,7 +130,9 @@ std::string predicted_text(const ModelledFloor& floor, const Terminal& t) {
                                  t.paint(Tone::kBold, "modelled, not measured"), format_time_ms(floor.ms()),
                                  floor.place(), floor.bound_by, format_time_ms(floor.memory_ms),
                                  format_time_ms(floor.wavefront_ms), format_time_ms(floor.compute_ms));
-  if (floor.scale != 1)
+  if (floor.by_rule)
+    text += "; wavefronts and FLOPs grow there by a rule that larger runs taught";
+  else if (floor.scale != 1)
     text += fmt::format(
         "; wavefronts and FLOPs are those of the observed run, times {:.4g}, as the problem's "
         "own work grows",

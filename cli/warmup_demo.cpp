@@ -16,7 +16,7 @@ namespace {
 
 using workflows::FirstLaunches;
 
-constexpr double kWidest = 40;  // [columns] of the longest bar
+constexpr double kWidest = 16;  // [columns] of the longest bar: the table fits into 80
 
 // Bars on a logarithmic scale: a factor of ten is as long everywhere.
 std::string bar(double us, double shortest, double longest) {
@@ -38,7 +38,7 @@ void show_launches(const Context& context, const FirstLaunches& run) {
     longest = std::max(longest, run.launches[i].host_us);
     shortest = std::min(shortest, run.launches[i].host_us);
   }
-  Table table({"launch", "at", "host's clock", "GPU's events", "over the steady time", ""},
+  Table table({"launch", "at", "host's clock", "GPU's events", "over warm", ""},
               {true, true, true, true, true, false});
   for (std::size_t i : shown) {
     const auto& launch = run.launches[i];

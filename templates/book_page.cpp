@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/analysis/profile/profile.h"
 #include "harness/base/text.h"
 #include "harness/model/sizes_text.h"
 #include "harness/project/reply/difference.h"
@@ -215,6 +216,12 @@ Result<std::string> book_rung_page(const BookLadder& ladder, std::size_t rung,
           "TIMES", fmt::format("{:.3g}", own.counts->moved_bytes() / own.counts->compulsory_bytes), "AGAIN");
     counts->SetValue("SECTORS", fmt::format("{:.3g}", own.counts->total.global.units_per_request()));
     counts->SetValue("INTENSITY", fmt::format("{:.3g}", own.counts->intensity()));
+    for (const KernelProfile& kernel : counts_of(*own.counts))
+      for (const Answer& each : answers(kernel, false)) {
+        auto* answer = counts->AddSectionDictionary("ANSWER");
+        answer->SetValue("QUESTION", to_utf8(kernel.kernel + ": " + each.question));
+        answer->SetValue("TEXT", to_utf8(each.text));
+      }
   }
   add_code(page, own);
   return finish(pages, "book_rung.tpl", page);

@@ -18,7 +18,8 @@ Result<ExitCode> book(const Context& context, const workflows::BookRequest& requ
   t.end_progress();
   if (!written) return tl::unexpected(written.error());
   for (const std::string& note : written->notes) t.say(note);
-  t.out(fmt::format("{} rungs on {} ladders: {}", written->rungs, written->ladders, written->index.string()));
+  t.out(fmt::format("the book: {} (rungs: {}, ladders: {})", written->index.string(), written->rungs,
+                    written->ladders));
   return ExitCode::kDone;
 }
 

@@ -28,7 +28,9 @@ Result<void> check_inputs(const Demo& chosen, const DemoInputs& inputs) {
                                                 {"-k", inputs.tries > 0},
                                                 {"--tiles", !inputs.tiles.empty()},
                                                 {"--lengths", !inputs.lengths.empty()},
-                                                {"--names", inputs.names}};
+                                                {"--names", inputs.names},
+                                                {"-p", inputs.chance > 0},
+                                                {"--times", !inputs.times.empty()}};
   const auto takes = [](const Demo& one, const std::string& option) {
     return std::find(one.takes.begin(), one.takes.end(), option) != one.takes.end();
   };
@@ -109,6 +111,15 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
                       "monkeys, feedback, evolution, quadrant: of this problem alone");
   command->add_option("-k", inputs->tries, "monkeys, evolution: the first k tries alone")
       ->check(CLI::Range(1, 100000));
+  command
+      ->add_option("-p", inputs->chance, "monkeys: the room's chance of one try, and -k tries by the formula")
+      ->check(CLI::Range(1e-9, 1.0));
+  command
+      ->add_option("--times", inputs->times,
+                   "quadrant: the room's times, the baseline's first: what do they earn? 4.0,1.6,5.0")
+      ->option_text("MS,MS…")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-9, 1e9));
   command->add_option("--tiles", inputs->tiles, "online-softmax: the room's numbers, '1,3;2,5'")
       ->option_text("TILES");
   command

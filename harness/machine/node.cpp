@@ -182,10 +182,7 @@ std::optional<double> modelled_share(const Explanation& e) {
   const double traffic = e.compulsory_bytes > 0 ? std::max(1.0, e.moved_bytes() / e.compulsory_bytes) : 1;
   const double modelled =
       std::max({e.floor->memory_ms * traffic, e.floor->wavefront_ms, e.floor->compute_ms});
-  const double needed = e.total.flops && e.compulsory_flops > 0
-                            ? e.floor->compute_ms * e.compulsory_flops / static_cast<double>(e.total.flops)
-                            : 0;
-  return std::min(1.0, std::max(e.floor->memory_ms, needed) / modelled);
+  return std::min(1.0, std::max(e.floor->memory_ms, e.floor->work_ms) / modelled);
 }
 
 Behaviour behaviour_of(const std::string& source, const Explanation* e) {

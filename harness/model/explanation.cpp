@@ -103,6 +103,8 @@ ModelledFloor floor_from(const Json& json) {
   read(json, "wavefront_ms", f.wavefront_ms);
   read(json, "compute_ms", f.compute_ms);
   read(json, "scale", f.scale);
+  read(json, "work_ms", f.work_ms);
+  read(json, "by_rule", f.by_rule);
   if (const Json* sizes = field(json, "sizes"); sizes && sizes->is_object()) f.sizes = *sizes;
   return f;
 }
@@ -177,7 +179,9 @@ void to_json(Json& json, const ModelledFloor& f) {
               {"wavefront_ms", f.wavefront_ms},
               {"compute_ms", f.compute_ms},
               {"sizes", f.sizes},
-              {"scale", f.scale}};
+              {"scale", f.scale},
+              {"work_ms", f.work_ms},
+              {"by_rule", f.by_rule}};
 }
 
 std::string ModelledFloor::place() const {

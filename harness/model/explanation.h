@@ -87,6 +87,8 @@ struct ModelledFloor {
   double ms() const;
   /// "NVIDIA H100 80GB HBM3 at rows=16384, cols=4096"
   std::string place() const;
+  double work_ms = 0;    ///< the problem's own FLOPs at that peak
+  bool by_rule = false;  ///< the counts grew by a rule learnt from larger runs, not by `scale`
 };
 
 struct Explanation {
@@ -106,6 +108,8 @@ struct Explanation {
   std::optional<ModelledFloor> floor;
   /// Why counts per request may differ at the measured size; empty: they do not, or an older record.
   std::string caution;
+  /// L1 passes and FLOPs at the measured size, by the same rule; passes 0: unknown. Not in the record.
+  double passes_at_measured = 0, flops_at_measured = 0;
 
   double moved_bytes() const { return total.moved_bytes(); }
   /// "rows=16384, cols=4096": where the shares and the advice hold

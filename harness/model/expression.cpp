@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
@@ -109,10 +110,8 @@ double greatest(const double* v, int n) { return *std::max_element(v, v + n); }
 
 std::unique_ptr<mu::Parser> make_parser() {
   auto parser = std::make_unique<mu::Parser>();
-  parser->ClearConst();            // `_pi` and `_e` would hide a mistyped symbol
-  parser->ClearFun();              // the library's own set has random numbers and rounding by locale
-  parser->EnableOptimizer(false);  // it turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than
-                                   // 2, and floor() gives 1
+  parser->ClearConst();  // `_pi` and `_e` would hide a mistyped symbol
+  parser->ClearFun();    // the library's own set has random numbers and rounding by locale
   parser->DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);
   parser->DefineFun("min", least);
   parser->DefineFun("max", greatest);
@@ -132,43 +131,46 @@ std::vector<std::string> known_names(const Sizes& sizes) {
   return names;
 }
 
-/// One parser per thread, because creating one takes longer than evaluating with it. Its symbols and its
-/// expression stay: most calls have those of the call before, with other values.
+/// The expressions of one set of symbols, read once: a catalogue asks for each of them at dozens of sizes,
+/// and reading one takes longer than evaluating it. One for each thread.
 class ThreadParser {
  public:
-  /// @throws mu::Parser::exception_type
-  double evaluate(const std::string& text, const Sizes& sizes) {
-    bind(sizes);
-    if (text != text_) {
-      text_.clear();  // if the library refuses it
-      parser_->SetExpr(text);
-    }
-    const double value = parser_->Eval();
-    text_ = text;
-    return value;
-  }
-
- private:
+  /// Must be called before the others. @throws mu::Parser::exception_type
   void bind(const Sizes& sizes) {
-    if (!parser_) {
+    if (!blank_) {
       static std::mutex making;  // the library sets up shared locale state in the constructor
       std::lock_guard lock(making);
-      parser_ = make_parser();
+      blank_ = make_parser();
     }
-    if (auto names = known_names(sizes); names != names_) {
-      names_.clear(), text_.clear();  // if the library refuses one of them
-      parser_->ClearVar();
-      values_.assign(names.size(), 0);  // the parser keeps pointers into it
-      for (std::size_t i = 0; i < names.size(); ++i) parser_->DefineVar(names[i], &values_[i]);
+    if (auto names = known_names(sizes); names != names_ || read_.size() >= kMost) {
+      names_.clear(), read_.clear();  // if the library refuses one of them
+      blank_->ClearVar();
+      values_.assign(names.size(), 0);  // the parsers keep pointers into it
+      for (std::size_t i = 0; i < names.size(); ++i) blank_->DefineVar(names[i], &values_[i]);
       names_ = std::move(names);
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) values_[i] = static_cast<double>(sizes[i].second);
   }
+  /// Whether evaluate() was asked with these symbols.
+  bool knows(const std::string& text) const { return read_.count(text) > 0; }
+  /// @throws mu::Parser::exception_type
+  double evaluate(const std::string& text) {
+    const auto [at, fresh] = read_.try_emplace(text, *blank_);
+    if (fresh) {
+      // A copy has it on. It turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than 2, and
+      // floor() gives 1.
+      at->second.EnableOptimizer(false);
+      at->second.SetExpr(text);
+    }
+    return at->second.Eval();
+  }
 
-  std::unique_ptr<mu::Parser> parser_;
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::unique_ptr<mu::Parser> blank_;
   std::vector<std::string> names_;
   std::vector<double> values_;
-  std::string text_;  // empty: none
+  std::unordered_map<std::string, mu::Parser> read_;
 };
 
 std::optional<ExpressionFault> check_names(const std::string& text, const Sizes& sizes) {
@@ -237,11 +239,14 @@ std::vector<SymbolUse> symbols_in(const std::string& text) {
 Evaluated<double> evaluate_expression(const std::string& text, const Sizes& sizes) {
   if (auto value = lone_symbol_or_number(text, sizes)) return *value;
   if (trim(text).empty()) return fault("empty expression", 0);
-  if (auto bad = check_characters(text)) return tl::unexpected(*bad);
-  if (auto bad = check_names(text, sizes)) return tl::unexpected(*bad);
   try {
     thread_local ThreadParser parser;
-    const double value = parser.evaluate(text, sizes);
+    parser.bind(sizes);
+    if (!parser.knows(text)) {
+      if (auto bad = check_characters(text)) return tl::unexpected(*bad);
+      if (auto bad = check_names(text, sizes)) return tl::unexpected(*bad);
+    }
+    const double value = parser.evaluate(text);
     if (!std::isfinite(value))
       return fault(fmt::format("`{}` has no finite value", text), 0, "check for a division by zero");
     return value;

@@ -33,6 +33,9 @@
 <figcaption>{{TEXT}}. Both axes are logarithmic; the dots are the ladder's rungs, this one is filled.</figcaption></figure>
 {{/ROOF}}{{#COUNTS}}<h2>Counted</h2>
 <p>At {{SIZES}}, by the emulator: {{MOVED}} of traffic to global memory{{#AGAIN}}, {{TIMES}} times what the problem needs{{/AGAIN}}; {{SECTORS}} sectors for a request of a warp; {{INTENSITY}} FLOP for each requested byte. <a href="{{HREF}}">What each line costs</a>.</p>
+<dl class="facts">{{#ANSWER}}
+<div><dt>{{QUESTION}}</dt><dd>{{TEXT}}</dd></div>{{/ANSWER}}
+</dl>
 {{/COUNTS}}<h2>The code</h2>
 <p class="fine">Marked lines are new since the rung below.</p>
 <div class="scroll"><table class="code"><tbody>{{#LINE}}

@@ -45,6 +45,8 @@ TEST_F(Book, CountsEachLineOnRequest) {
   ASSERT_EQ(written.code, 0) << written;
   EXPECT_TRUE(says(*read_file(home_ / "book" / "vector_add.01_one_element.html"), "What each line costs"));
   EXPECT_TRUE(fs::exists(home_ / "book" / "vector_add.01_one_element.counts.html"));
+  const std::string rung = slurp(home_ / "book" / "vector_add.01_one_element.html");
+  EXPECT_TRUE(says(rung, "global memory</dt><dd>4.0 sectors of 32 bytes per request")) << "profile's answers";
 }
 
 TEST_F(Book, NeverWritesOverOtherFiles) {

@@ -111,7 +111,7 @@ TEST_F(Demos, LanguagesPutTheSameKernelSideBySide) {
   Outcome shown = capstone({"demo", "languages"});
   ASSERT_EQ(shown.code, 0) << shown;
   EXPECT_TRUE(says(shown.out, "01_triton in Triton, "));
-  EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile, sums)"));
+  EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile"));
   EXPECT_TRUE(says(shown.out, " | #include <cuda.h>"));
   EXPECT_TRUE(says(shown.out, "more lines"));
 }
@@ -174,6 +174,33 @@ TEST_F(Demos, QuadrantPutsRecordedSearchesIntoTheirFields) {
   EXPECT_TRUE(says(capstone({"demo", "quadrant", "--names"}).err, "--names is for a class"));
 }
 
+TEST_F(Demos, QuadrantSaysWhatTheRoomsTimesEarn) {
+  const Outcome shown = capstone({"demo", "quadrant", "--times", "4.0,1.6,5.0,4"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "4 / 1.6 = 2.50x  faster: counts in fast_p for every p below 2.5"));
+  EXPECT_TRUE(says(shown.out, "4 / 5 = 0.800x   not faster: counts 0 in fast_1"));
+  EXPECT_TRUE(says(shown.out, "4 / 4 = 1.00x    not faster"));
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"--times", "4.0"}, {"--times", "4,-1"}, {"--times", "4,fast"}, {"--times", "4,2", "--names"}}) {
+    std::vector<std::string> command{"demo", "quadrant"};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(capstone(command).code, 2) << wrong[1];
+  }
+}
+
+TEST_F(Demos, MonkeysComputeTheRoomsChance) {
+  const Outcome shown = capstone({"demo", "monkeys", "-p", "0.04"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "1 - (1 - 0.04)^100 = 0.983"));
+  EXPECT_TRUE(says(shown.out, "100           98 %                      50 %               4 %"));
+  const Outcome high = capstone({"demo", "monkeys", "-p", "0.6", "-k", "3"});
+  EXPECT_TRUE(says(high.out, "1 - (1 - 0.6)^3 = 0.936"));
+  EXPECT_FALSE(says(high.out, "2p"));
+  EXPECT_EQ(capstone({"demo", "monkeys", "-p", "0"}).code, 2);
+  EXPECT_EQ(capstone({"demo", "monkeys", "-p", "0.1", "--problem", "softmax"}).code, 2);
+  EXPECT_EQ(capstone({"demo", "receipt", "-p", "0.1"}).code, 2);
+}
+
 TEST_F(Demos, QuadrantReadsTheFolderOfAClass) {
   project("in/ada", "01", "vector_add");
   ASSERT_EQ(
@@ -198,6 +225,17 @@ TEST_F(Demos, WriteWhatTheyPrintAsAPage) {
   spit(home_ / "notes.txt", "mine");
   EXPECT_EQ(capstone({"demo", "receipt", "--html", "notes.txt"}).code, 2);
   EXPECT_EQ(slurp(home_ / "notes.txt"), "mine");
+}
+
+TEST_F(Demos, TablesAndBarsFitIntoEightyColumns) {
+  for (const char* name : {"warmup", "languages"})
+    for (const std::string& line :
+         split(replace_all(without_own(on_terminal({"demo", name}, 80, 24)), "\r", ""), '\n')) {
+      EXPECT_LE(cli::display_width(line), 80u) << name << ": " << line;
+      EXPECT_FALSE(line.starts_with("OP/s") || line.starts_with("      ▇") ||
+                   line.starts_with("            ▇"))
+          << name << " was folded: " << line;
+    }
 }
 
 // A projector shows 80 columns and 24 lines.

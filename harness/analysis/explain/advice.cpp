@@ -45,6 +45,10 @@ double modelled_clocks(const LineCounts& c) {
   return double(c.global.units) / kSectorsAClock + double(c.shared.units) + double(c.flops) / kFlopsAClock;
 }
 
+double l1_passes(const LineCounts& c) {
+  return double(c.shared.units) + std::max(double(c.global.requests), double(c.global.units) / 4);
+}
+
 Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes,
                  double moved_bytes) {
   Advice advice{kernel.kernel, c.file, c.line, c.share, {}, {}, {}};

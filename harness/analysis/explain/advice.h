@@ -11,6 +11,10 @@ namespace capstone {
 /// one (NVIDIA H100 whitepaper: 64 B per clock from L2 to an SM, 32 banks of 4 B, 128 FMA lanes).
 double modelled_clocks(const LineCounts& counts);
 
+/// The clocks in which the L1 cache, which shares its path with shared memory, serves a line: one for a
+/// wavefront, one for a request to global memory and each further four of its sectors (128 B).
+double l1_passes(const LineCounts& counts);
+
 /// The most important advice on a line.
 /// @param compulsory_bytes  what the problem has to move at these sizes [B]
 /// @param moved_bytes       what all lines move together [B]

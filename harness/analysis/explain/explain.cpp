@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <future>
-#include <span>
 #include <vector>
 
 #include "harness/analysis/explain/growth.h"
@@ -111,8 +110,8 @@ namespace {
 
 // A kernel that cannot be run at the larger sizes keeps the shares of the observed one.
 Result<void> learn_growth(Explanation& e, const fs::path& program, const ExplainRequest& request,
-                          const Sandbox& sandbox, const Narration& say) {
-  CAPSTONE_TRY(const auto plan, plan_growth(*request.problem, request.sizes));
+                          const Sizes& from, const Sandbox& sandbox, const Narration& say) {
+  CAPSTONE_TRY(const auto plan, plan_growth(*request.problem, from));
   if (!plan) return {};
   // At once: a run is one process on one core, and the last takes as long as the others together.
   const auto counted = [&](const Sizes& sizes) {
@@ -123,18 +122,25 @@ Result<void> learn_growth(Explanation& e, const fs::path& program, const Explain
     return std::async(std::launch::async,
                       [&program, &sandbox, other] { return explain_run(program, other, sandbox); });
   };
-  std::vector<std::future<Result<Explanation>>> runs;
-  for (const GrowthPlan::Step& step : plan->steps) runs.push_back(counted(step.sizes));
-  runs.push_back(counted(plan->all));
-  std::vector<Explanation> larger;
-  for (auto& run : runs) {
+  std::vector<std::future<Result<Explanation>>> started;
+  if (from != request.sizes) started.push_back(counted(from));
+  for (const GrowthPlan::Step& step : plan->steps) started.push_back(counted(step.sizes));
+  started.push_back(counted(plan->all));
+  GrowthRuns runs;
+  if (from == request.sizes) runs.larger.push_back(e);
+  for (auto& run : started) {
     auto seen = run.get();
     if (!seen && seen.error().code == ExitCode::kInterrupted) return fail(seen.error());
     if (!seen) return {};
-    larger.push_back(std::move(*seen));
+    runs.larger.push_back(std::move(*seen));
   }
-  extend_to_measured(e, *request.problem, request.sizes, *plan, std::span(larger).first(plan->steps.size()),
-                     larger.back());
+  runs.from = std::move(runs.larger.front());
+  runs.larger.erase(runs.larger.begin());
+  runs.all = std::move(runs.larger.back());
+  runs.larger.pop_back();
+  if (const Sizes fuller = full_tiles(*plan, runs); fuller != from)
+    return learn_growth(e, program, request, fuller, sandbox, say);
+  extend_to_measured(e, *request.problem, *plan, runs);
   return {};
 }
 
@@ -146,7 +152,11 @@ Result<Explanation> explain(const ExplainRequest& request, const Resources& reso
   CAPSTONE_TRY(fs::path program, build_observed(request, resources, sandbox));
   say(fmt::format("running at {}", to_string(request.sizes)));
   CAPSTONE_TRY(Explanation e, explain_run(program, request, sandbox));
-  if (request.at_measured) CAPSTONE_CHECK(learn_growth(e, program, request, sandbox, say));
+  if (!request.at_measured) return e;
+  CAPSTONE_CHECK(learn_growth(e, program, request, request.sizes, sandbox, say));
+  if (request.device) {
+    CAPSTONE_TRY(e.floor, modelled_floor(e, *request.problem, *request.device));
+  }
   return e;
 }
 

@@ -14,7 +14,8 @@ struct ExplainRequest {
   std::filesystem::path source;  ///< the .cu
   Sizes sizes;
   std::optional<DevicePeaks> device;  ///< the device whose lower bound on time is modelled
-  /// Shares and advice are those of the problem's measured size, where the counts grow by a rule (growth.h).
+  /// Shares, advice and the bound are those of the problem's measured size, where the counts grow by a rule
+  /// (growth.h).
   bool at_measured = false;
 };
 
@@ -37,10 +38,10 @@ Result<Explanation> explain_run(const std::filesystem::path& program, const Expl
 /// @error the report does not follow the protocol.
 Result<Explanation> interpret(const Json& report, const ExplainRequest& request);
 
-/// The predicted time: a lower bound for any kernel with these counts, at other sizes than those that were
-/// observed. What the problem has to move comes from its cost model at `sizes`; FLOPs and wavefronts of the
-/// run grow as the problem's FLOPs do (its bytes, where it has none).
+/// The predicted time: a lower bound for any kernel with these counts, at the problem's measured size. What
+/// the problem has to move comes from its cost model there. FLOPs and L1 passes grow by the rule of growth.h;
+/// where it does not hold, as the problem's FLOPs do (its bytes, where it has none).
 Result<ModelledFloor> modelled_floor(const Explanation& explanation, const Problem& problem,
-                                     const Sizes& sizes, const DevicePeaks& device);
+                                     const DevicePeaks& device);
 
 }  // namespace capstone

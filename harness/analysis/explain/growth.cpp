@@ -13,7 +13,7 @@
 namespace capstone {
 namespace {
 
-constexpr double kMostFlops = 5e7, kMostBytes = 64e6;  // of the run that tests the rule: about a second
+constexpr double kMostFlops = 7e7, kMostBytes = 64e6;  // of the run that tests the rule: about a second
 constexpr double kMostOff = 0.1;                       // of its total
 
 using Line = std::tuple<std::string, std::string, int>;  // kernel, file, line
@@ -24,6 +24,7 @@ Line name_of(const KernelCounts& kernel, const LineCounts& line) {
 using Quantity = double (*)(const LineCounts&);
 double clocks_of(const LineCounts& line) { return modelled_clocks(line); }
 double moved_by(const LineCounts& line) { return line.moved_bytes(); }
+double flops_of(const LineCounts& line) { return double(line.flops); }
 
 std::map<Line, double> per_line(const Explanation& e, Quantity quantity) {
   std::map<Line, double> values;
@@ -43,21 +44,25 @@ double value_at(const std::map<Line, double>& values, const Line& line) {
   return found == values.end() ? 0 : found->second;
 }
 
+/// By how much of itself it is larger; 0: there was none.
+double growth_of(double before, double after) { return before > 0 ? after / before - 1 : 0; }
+
 /// How one quantity of each line grows.
 class Rule {
  public:
-  Rule(const Explanation& e, const Sizes& observed, const GrowthPlan& plan,
-       std::span<const Explanation> larger, Quantity quantity)
-      : base(per_line(e, quantity)), observed_(observed), plan_(plan) {
-    for (const Explanation& each : larger) grown_.push_back(per_line(each, quantity));
+  Rule(const GrowthPlan& plan, const GrowthRuns& runs, Quantity quantity)
+      : plan_(plan), base_(per_line(runs.from, quantity)) {
+    for (const Explanation& each : runs.larger) grown_.push_back(per_line(each, quantity));
+    const double seen = total_of(per_line(runs.all, quantity));
+    holds_ = std::fabs(predicted(plan_.all) - seen) <= kMostOff * seen;
   }
 
   double predicted(const Line& line, const Sizes& sizes) const {
-    const double here = value_at(base, line);
+    const double here = value_at(base_, line);
     double value = here;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const std::size_t symbol = plan_.steps[i].symbol;
-      const auto from = static_cast<double>(observed_[symbol].second),
+      const auto from = static_cast<double>(plan_.from[symbol].second),
                  learnt = static_cast<double>(plan_.steps[i].sizes[symbol].second),
                  to = static_cast<double>(sizes[symbol].second);
       const double ratio = here > 0 ? value_at(grown_[i], line) / here : 1;
@@ -73,21 +78,17 @@ class Rule {
   }
   double predicted(const Sizes& sizes) const {
     double sum = 0;
-    for (const auto& [line, value] : base) sum += predicted(line, sizes);
+    for (const auto& [line, value] : base_) sum += predicted(line, sizes);
     return sum;
   }
   /// Whether it predicts the total of the run that tests it.
-  bool holds(const Explanation& all, Quantity quantity) const {
-    const double seen = total_of(per_line(all, quantity));
-    return std::fabs(predicted(plan_.all) - seen) <= kMostOff * seen;
-  }
-
-  const std::map<Line, double> base;
+  bool holds() const { return holds_; }
 
  private:
-  const Sizes& observed_;
   const GrowthPlan& plan_;
+  std::map<Line, double> base_;
   std::vector<std::map<Line, double>> grown_;
+  bool holds_ = false;
 };
 
 // `factor` times the value of one symbol, but not more than at the measured size.
@@ -105,7 +106,7 @@ Result<std::optional<Sizes>> with_larger(const Problem& problem, Sizes sizes, st
 }  // namespace
 
 Result<std::optional<GrowthPlan>> plan_growth(const Problem& problem, const Sizes& observed) {
-  GrowthPlan plan{{}, observed};
+  GrowthPlan plan{{}, observed, observed};
   const std::optional<GrowthPlan> none;
   for (std::size_t i = 0; i < observed.size(); ++i) {
     const std::int64_t here = observed[i].second, measured = problem.measure[i].second;
@@ -126,21 +127,38 @@ Result<std::optional<GrowthPlan>> plan_growth(const Problem& problem, const Size
   return std::optional<GrowthPlan>(std::move(plan));
 }
 
-void extend_to_measured(Explanation& e, const Problem& problem, const Sizes& observed, const GrowthPlan& plan,
-                        std::span<const Explanation> larger, const Explanation& all) {
-  if (const Rule moved(e, observed, plan, larger, moved_by); moved.holds(all, moved_by))
+Sizes full_tiles(const GrowthPlan& plan, const GrowthRuns& runs) {
+  Sizes sizes = plan.from;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const double own = growth_of(double(runs.from.total.flops), double(runs.larger[i].total.flops)),
+                 needed = growth_of(runs.from.compulsory_flops, runs.larger[i].compulsory_flops);
+    if (runs.from.total.flops > 0 && own < kMostOff * needed)
+      sizes[plan.steps[i].symbol] = plan.steps[i].sizes[plan.steps[i].symbol];
+  }
+  return sizes;
+}
+
+void extend_to_measured(Explanation& e, const Problem& problem, const GrowthPlan& plan,
+                        const GrowthRuns& runs) {
+  if (const Rule moved(plan, runs, moved_by); moved.holds())
     e.moved_at_measured = moved.predicted(problem.measure);
-  const Rule clocks(e, observed, plan, larger, clocks_of);
-  if (!clocks.holds(all, clocks_of)) {
+  if (const Rule passes(plan, runs, l1_passes), flops(plan, runs, flops_of);
+      passes.holds() && flops.holds()) {
+    e.passes_at_measured = passes.predicted(problem.measure);
+    e.flops_at_measured = flops.predicted(problem.measure);
+  }
+  const Rule clocks(plan, runs, clocks_of);
+  if (!clocks.holds()) {
     e.caution += fmt::format(
         "{}the counts do not grow by a rule from {} to {}: costs and advice are those of the size shown; "
         "choose a larger one with --size",
-        e.caution.empty() ? "" : "; ", to_string(observed), to_string(plan.all));
+        e.caution.empty() ? "" : "; ", to_string(plan.from), to_string(plan.all));
     return;
   }
+  const std::map<Line, double> observed = per_line(e, clocks_of);
   rank_lines(e, [&](const KernelCounts& kernel, const LineCounts& line) {
     const Line name = name_of(kernel, line);
-    const double here = value_at(clocks.base, name);
+    const double here = value_at(observed, name);
     return here > 0 ? modelled_clocks(line) / here * clocks.predicted(name, problem.measure) : 0;
   });
   e.shares_at = sizes_json(problem.measure);

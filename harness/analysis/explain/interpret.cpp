@@ -98,23 +98,29 @@ std::string caution_of(const Problem& problem, const Sizes& sizes) {
 
 }  // namespace
 
-Result<ModelledFloor> modelled_floor(const Explanation& e, const Problem& problem, const Sizes& sizes,
+Result<ModelledFloor> modelled_floor(const Explanation& e, const Problem& problem,
                                      const DevicePeaks& device) {
-  CAPSTONE_TRY(const Cost cost, cost_at(problem, sizes));
+  CAPSTONE_TRY(const Cost cost, cost_at(problem, problem.measure));
   ModelledFloor floor{device.name, device.source, 0, 0, 0, {}};
-  floor.sizes = sizes_json(sizes);
-  if (e.compulsory_flops > 0 && cost.flops > 0)
+  floor.sizes = sizes_json(problem.measure);
+  floor.by_rule = e.passes_at_measured > 0;
+  if (!floor.by_rule && e.compulsory_flops > 0 && cost.flops > 0)
     floor.scale = cost.flops / e.compulsory_flops;
-  else if (e.compulsory_bytes > 0 && cost.bytes > 0)
+  else if (!floor.by_rule && e.compulsory_bytes > 0 && cost.bytes > 0)
     floor.scale = cost.bytes / e.compulsory_bytes;
   if (device.bandwidth > 0) floor.memory_ms = cost.bytes / device.bandwidth * 1e3;
-  // L1 delivers 128 bytes per clock: four sectors. It shares this path with shared memory.
-  const double passes = double(e.total.shared.units) +
-                        std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
+  double passes = e.passes_at_measured, flops = e.flops_at_measured;
+  if (!floor.by_rule) {
+    for (const KernelCounts& kernel : e.kernels)
+      for (const LineCounts& line : kernel.lines) passes += l1_passes(line) * floor.scale;
+    flops = double(e.total.flops) * floor.scale;
+  }
   if (const double clock = clock_hz(device); clock > 0)
-    floor.wavefront_ms = passes * floor.scale / (clock * device.sm_count) * 1e3;
-  if (const ComputePeak peak = peak_of(device, problem.precision); peak.flops > 0)
-    floor.compute_ms = double(e.total.flops) * floor.scale / peak.flops * 1e3;
+    floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
+  if (const ComputePeak peak = peak_of(device, problem.precision); peak.flops > 0) {
+    floor.compute_ms = flops / peak.flops * 1e3;
+    floor.work_ms = cost.flops / peak.flops * 1e3;
+  }
   floor.bound_by = floor.ms() == floor.memory_ms      ? "memory"
                    : floor.ms() == floor.wavefront_ms ? "shared memory and L1"
                                                       : "compute";
@@ -154,7 +160,7 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   e.total.share = e.kernels.empty() ? 0 : 1;
   e.caution = caution_of(*request.problem, request.sizes);
   if (request.device) {
-    CAPSTONE_TRY(e.floor, modelled_floor(e, *request.problem, request.problem->measure, *request.device));
+    CAPSTONE_TRY(e.floor, modelled_floor(e, *request.problem, *request.device));
   }
   return e;
 }

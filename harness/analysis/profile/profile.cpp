@@ -57,12 +57,13 @@ void model_occupancy(KernelProfile& k, const std::string& arch) {
 // Counts from the emulator, if the CPU can run the kernel.
 Result<void> count_on_cpu(const ProfileRequest& request, const DevicePeaks& peaks, const Resources& resources,
                           const Narration& say, Profile& p) {
-  const auto explained =
-      explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
+  Problem problem = *request.problem;
+  problem.measure = request.sizes;  // the bound holds at the profiled size
+  const auto explained = explain({&problem, request.source, problem.emulate, peaks, true}, resources, say);
   if (explained) {
     p.counted_at = to_string(request.problem->emulate);
     p.kernels = counts_of(*explained);
-    CAPSTONE_TRY(p.predicted, modelled_floor(*explained, *request.problem, request.sizes, peaks));
+    p.predicted = explained->floor;
     return {};
   }
   if (explained.error().code != ExitCode::kEnvironment) return fail(explained.error());

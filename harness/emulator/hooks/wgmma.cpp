@@ -50,7 +50,7 @@ void wgmma_issued(const void* const* results, unsigned count) {
   note_results(results, count, false, number(__builtin_return_address(0)));
 }
 
-void wgmma_reads(const void* pointer) {
+void wgmma_reads(const void* pointer, bool counted) {
   if (!this_lane) return;
   Block& block = *this_block;
   Lane& lane = *this_lane;
@@ -58,7 +58,7 @@ void wgmma_reads(const void* pointer) {
   constexpr unsigned kBytes = 16;
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - block.shared;
   const SiteId site = site_at(number(__builtin_return_address(0)), kBytes, false, false);
-  trace(block, lane, site, offset | kSharedBit);
+  if (counted) trace(block, lane, site, offset | kSharedBit);
   require_shared_variable(block, offset, kBytes, false, sites[site].pc);
   touch_range(block, lane, {nullptr, &block, offset}, kBytes, true, false,
               {kUnfinished, site, lane.linear / kWarpGroupSize * kWarpGroupSize, true, true});

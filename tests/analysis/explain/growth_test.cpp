@@ -37,15 +37,22 @@ Explanation counted(const Problem& problem, const Sizes& sizes,
       .value();
 }
 
+GrowthRuns runs_of(const Problem& problem, const GrowthPlan& plan,
+                   const std::function<double(double, double)>& sectors,
+                   const std::function<double(double, double)>& wavefronts) {
+  GrowthRuns runs{
+      counted(problem, plan.from, sectors, wavefronts), {}, counted(problem, plan.all, sectors, wavefronts)};
+  for (const GrowthPlan::Step& step : plan.steps)
+    runs.larger.push_back(counted(problem, step.sizes, sectors, wavefronts));
+  return runs;
+}
+
 Explanation extended(const Problem& problem, const std::function<double(double, double)>& sectors,
                      const std::function<double(double, double)>& wavefronts) {
   const GrowthPlan plan = plan_growth(problem, problem.emulate).value().value();
-  std::vector<Explanation> larger;
-  for (const GrowthPlan::Step& step : plan.steps)
-    larger.push_back(counted(problem, step.sizes, sectors, wavefronts));
-  Explanation e = counted(problem, problem.emulate, sectors, wavefronts);
-  extend_to_measured(e, problem, problem.emulate, plan, larger,
-                     counted(problem, plan.all, sectors, wavefronts));
+  const GrowthRuns runs = runs_of(problem, plan, sectors, wavefronts);
+  Explanation e = runs.from;
+  extend_to_measured(e, problem, plan, runs);
   return e;
 }
 
@@ -120,6 +127,36 @@ TEST(Growth, TilesUnderAMaskAreExtendedExactly) {
       [](double rows, double) { return rows; });
   EXPECT_DOUBLE_EQ(e.moved_bytes(), 32.0 * 64);
   EXPECT_DOUBLE_EQ(e.moved_at_measured, 32.0 * 16384 * 36);
+}
+
+// 512 columns: reading a row costs 64 clocks, a tree of additions 4096. Only the first grows with columns.
+TEST(Growth, TheBoundIsOfTheCountsAtTheMeasuredSizeNotOfThoseHereTimesTheWork) {
+  const Problem problem = matrix_problem();
+  const DevicePeaks h100 = *find_device_like("h100");
+  const auto sectors = [](double rows, double cols) { return rows * cols / 8; };
+  const auto tree = [](double rows, double) { return rows * 4096; };
+  const Explanation e = extended(problem, sectors, tree);
+  const ModelledFloor at = modelled_floor(e, problem, h100).value();
+  const double clocks = 16384 * (4096 / 32 + 4096), a_second = 66.9e12 / 256;
+  EXPECT_NEAR(at.wavefront_ms, clocks / a_second * 1e3, 1e-9);
+  EXPECT_TRUE(at.by_rule);
+  EXPECT_EQ(at.scale, 1);
+  const ModelledFloor by_work =
+      modelled_floor(counted(problem, problem.emulate, sectors, tree), problem, h100).value();
+  EXPECT_FALSE(by_work.by_rule);
+  EXPECT_GT(by_work.wavefront_ms, 7 * at.wavefront_ms);
+}
+
+TEST(Growth, ASizeWithinOneTileIsNoBeginning) {
+  const Problem problem = matrix_problem();
+  const GrowthPlan plan = plan_growth(problem, problem.emulate).value().value();
+  const auto any = [](double rows, double cols) { return rows * cols; };
+  GrowthRuns runs = runs_of(problem, plan, any, any);
+  for (Explanation* each : {&runs.from, &runs.larger[0], &runs.larger[1]}) each->total.flops = 1000000;
+  runs.larger[0].total.flops *= 2;  // twice the rows are two tiles; twice the columns fill one
+  EXPECT_EQ(to_string(full_tiles(plan, runs)), "rows=64, cols=1024");
+  runs.larger[1].total.flops *= 2;
+  EXPECT_EQ(full_tiles(plan, runs), problem.emulate);
 }
 
 TEST(Growth, WhereCountsFollowNoRuleTheSharesStayAndANoteSaysSo) {

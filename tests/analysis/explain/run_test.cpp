@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "harness/analysis/explain/explain.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "tests/resources.h"
 
 namespace capstone::test {
@@ -83,6 +84,31 @@ TEST_F(ExplainRun, NaiveSgemmIsUncoalescedAtTheProduct) {
   EXPECT_EQ(e->advice[0].pattern, "uncoalesced");
   ASSERT_TRUE(e->floor);
   EXPECT_EQ(e->floor->bound_by, "shared memory and L1");
+}
+
+// The four warps of a warp group read B once. The tiles are 128 x 128, so a longer k is all that a larger
+// product changes; the stores do not grow with it.
+TEST_F(ExplainRun, TheBoundOfTheHopperRungsIsBelowTheirRecordedTimes) {
+  const Problem gemm = problem("gemm_bf16");
+  const auto recorded = read_results(rung("results/h100.json"));
+  ASSERT_TRUE(recorded) << render(recorded.error());
+  const auto ladder = std::find_if(recorded->ladders.begin(), recorded->ladders.end(),
+                                   [](const Ladder& l) { return l.problem == "gemm_bf16"; });
+  ASSERT_NE(ladder, recorded->ladders.end());
+  for (const char* name : {"04_wgmma", "05_producer_consumer", "06_larger_tile"}) {
+    SCOPED_TRACE(name);
+    const auto step = std::find_if(ladder->steps.begin(), ladder->steps.end(),
+                                   [&](const LadderStep& s) { return s.rung.name == name; });
+    ASSERT_NE(step, ladder->steps.end());
+    const fs::path source = rung("W2_hopper_gemm/gemm_bf16") / (std::string(name) + ".cu");
+    const auto e =
+        explain({&gemm, source, gemm.emulate, find_device_like("h100").value(), true}, resources(), silent);
+    ASSERT_EXPLAINED(e);
+    EXPECT_TRUE(e->floor->by_rule);
+    EXPECT_LT(e->floor->ms(), step->ms.point);
+    EXPECT_GT(e->floor->ms(), step->ms.point / 3);
+    EXPECT_NEAR(e->floor->compute_ms, e->floor->work_ms, 1e-3) << "whole tiles at the measured size";
+  }
 }
 
 TEST_F(ExplainRun, SaysTheSameTwice) {

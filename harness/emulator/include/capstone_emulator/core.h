@@ -68,7 +68,7 @@ inline __attribute__((always_inline)) void wgmma_begins() {
 }
 void wgmma_issued(const void* const* results, unsigned count);
 /// It reads 16 bytes of a matrix in shared memory.
-void wgmma_reads(const void* address);
+void wgmma_reads(const void* address, bool counted);
 /// Accesses of 16 bytes that a collective makes for the calling lane.
 extern "C" void __tsan_read16(void* address);
 extern "C" void __tsan_write16(void* address);
