@@ -2,10 +2,11 @@
 // notices. Run by scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
-//   mutate_barriers --changes TEXT    # instead: the changes of changes.txt in files whose name holds TEXT
+//   mutate_barriers --changes TEXT [--page FILE]
 //
-// A change is judged by gate one, which also compares results: without the builds that observe accesses, and
-// with them if it passes so.
+// The second form makes the changes of changes.txt in files whose name holds TEXT. A change is judged by gate
+// one, which also compares results: without the builds that observe accesses, and with them if it passes so.
+// --page renews their rows of the table in FILE.
 //
 // Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first
 // kernel whose name holds TEXT.
@@ -208,17 +209,91 @@ Result<Trial> judge_source(const Problem& problem, const fs::path& source, bool 
                std::string(label_of(m.gate_one)) + (failure ? ": " + failure->problem : std::string())};
 }
 
-Result<int> run_changes(const std::string& text, const Resources& resources) {
-  CAPSTONE_TRY(const auto survivors, table("survivors.txt"));
+/// The table of a page, between two markers: a row for each change, in the order of changes.txt.
+class Page {
+ public:
+  static Result<Page> read(const fs::path& file) {
+    Page page{file};
+    CAPSTONE_TRY(page.text_, read_file(file));
+    const std::size_t begin = page.text_.find(kBegin), end = page.text_.find(kEnd);
+    if (begin == std::string::npos || end == std::string::npos)
+      return fail("the page has no place for the table", file.string(),
+                  fmt::format("{} and {}", kBegin, kEnd));
+    page.begin_ = begin, page.end_ = end;
+    for (const std::string& line : split(page.text_.substr(begin, end - begin), '\n'))
+      if (line.starts_with("| `")) page.rows_[line.substr(0, line.find(" | ", line.find(kArrow)))] = line;
+    return page;
+  }
+  /// The row that a change has, or gets.
+  void put(const Change& change, const std::string& found) {
+    rows_[key(change)] = key(change) + " | " + found + " |";
+  }
+  Result<void> write() const {
+    CAPSTONE_TRY(const auto changes, changes_with(""));
+    std::string table;
+    std::size_t found = 0, judged = 0;
+    for (const Change& change : changes) {
+      const auto row = rows_.find(key(change));
+      if (row == rows_.end()) continue;
+      table += row->second + "\n";
+      ++judged;
+      found += row->second.find(" | found: ") != std::string::npos;
+    }
+    std::string whole = text_;
+    whole.replace(
+        begin_, end_ - begin_,
+        fmt::format("{}\n{} of {} changes are found.\n\n| rung | change | gate one |\n|---|---|---|\n{}",
+                    kBegin, found, judged, table));
+    return write_file_atomic(file_, whole);
+  }
+
+ private:
+  static constexpr const char *kBegin = "<!-- changes -->", *kEnd = "<!-- end of changes -->",
+                              *kArrow = " → ";
+  explicit Page(fs::path file) : file_(std::move(file)) {}
+  static std::string key(const Change& change) {
+    auto code = [](const std::string& text) {
+      std::string in_cell;
+      for (const char c : trim(text)) in_cell += c == '|' ? std::string("\\|") : std::string(1, c);
+      return text.empty() ? std::string("nothing") : "`" + in_cell + "`";
+    };
+    const fs::path file = change.file;
+    return fmt::format("| `{}/{}` | {}{}{}", file.parent_path().filename().string(), file.stem().string(),
+                       code(change.old_text), kArrow, code(change.new_text));
+  }
+
+  fs::path file_;
+  std::string text_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::map<std::string, std::string> rows_;
+};
+
+/// Makes the change. @error the rung no longer holds the text.
+Result<std::string> changed(const std::string& source, const Change& change) {
+  const std::size_t at = source.find(change.old_text);
+  if (at == std::string::npos)
+    return fail("the rung has changed: it does not hold \"" + change.old_text + "\"", change.file,
+                "renew tests/mutants/changes.txt");
+  std::string mutant = source;
+  mutant.replace(at, change.old_text.size(), change.new_text);
+  return mutant;
+}
+
+Result<int> run_changes(const std::string& text, const std::optional<std::string>& page_file,
+                        const Resources& resources) {
   CAPSTONE_TRY(const auto changes, changes_with(text));
+  std::optional<Page> page;
+  if (page_file) {
+    CAPSTONE_TRY(page, Page::read(*page_file));
+  }
   const fs::path scratch = resources.cache / "mutants";
   CAPSTONE_CHECK(make_folders(scratch));
-  int found = 0, explained = 0, escaped = 0, accused = 0;
+  int found = 0, accused = 0;
   std::string intact;
   for (const Change& change : changes) {
     const fs::path kernel = kSources / "reference_kernels" / change.file;
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
-    CAPSTONE_TRY(std::string source, read_file(kernel));
+    CAPSTONE_TRY(const std::string source, read_file(kernel));
     if (intact != change.file) {  // the first change of this file
       intact = change.file;
       CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
@@ -226,36 +301,30 @@ Result<int> run_changes(const std::string& text, const Resources& resources) {
       fmt::print("{}: {}\n", change.file,
                  whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
     }
-    const std::size_t at = source.find(change.old_text);
-    if (at == std::string::npos)
-      return fail("the rung has changed: it does not hold \"" + change.old_text + "\"", change.file,
-                  "renew tests/mutants/changes.txt");
-    const std::string place =
-        change.file + ":" +
-        std::to_string(1 + std::count(source.begin(), source.begin() + std::ptrdiff_t(at), '\n'));
-    source.replace(at, change.old_text.size(), change.new_text);
     const fs::path file = scratch / kernel.filename();
-    CAPSTONE_CHECK(write_file_atomic(file, source));
+    CAPSTONE_TRY(const std::string mutant, changed(source, change));
+    CAPSTONE_CHECK(write_file_atomic(file, mutant));
     CAPSTONE_TRY(Trial trial, judge_source(problem, file, false, resources));
     if (trial.ran && !trial.accused) {
       CAPSTONE_TRY(trial, judge_source(problem, file, true, resources));
     }
-    const auto known = survivors.find(place);
-    const bool excused = trial.ran && !trial.accused && known != survivors.end();
-    ++(trial.accused ? found : excused ? explained : escaped);
-    fmt::print("{}  {} => {}  {}\n", place, change.old_text, change.new_text,
-               trial.accused ? "found: " + trial.what
-               : excused     ? "survives: " + known->second
-                             : "ESCAPED" + (trial.ran ? std::string() : ": " + trial.what));
+    found += trial.accused;
+    const std::string verdict = trial.accused ? "found: " + trial.what
+                                : trial.ran   ? "**not found**"
+                                              : "**not judged**: " + trial.what;
+    fmt::print("{}: {} => {}: {}\n", change.file, change.old_text, change.new_text, verdict);
     std::fflush(stdout);
+    if (page) {
+      page->put(change, verdict.substr(0, verdict.find('\n')));
+      CAPSTONE_CHECK(page->write());
+    }
   }
-  fmt::print("\n{} changes: {} found, {} survive for a reason, {} escaped; {} intact kernels accused\n",
-             changes.size(), found, explained, escaped, accused);
-  return accused || escaped || changes.empty() ? 1 : 0;
+  fmt::print("\n{} changes: {} found; {} intact kernels accused\n", changes.size(), found, accused);
+  return accused || found < static_cast<int>(changes.size()) || changes.empty() ? 1 : 0;
 }
 
 struct Options {
-  std::optional<std::string> changes;
+  std::optional<std::string> changes, page;
   std::string only, from;
   int most = 1 << 20;
 };
@@ -329,11 +398,12 @@ int main(int argc, char** argv) {
     const std::string flag = argv[i];
     if (flag == "--only") options.only = argv[i + 1];
     if (flag == "--changes") options.changes = argv[i + 1];
+    if (flag == "--page") options.page = argv[i + 1];
     if (flag == "--from") options.from = argv[i + 1];
     if (flag == "--most") options.most = std::atoi(argv[i + 1]);
   }
   const auto resources = capstone::test::suite_resources();
-  const auto status = options.changes ? capstone::run_changes(*options.changes, resources)
+  const auto status = options.changes ? capstone::run_changes(*options.changes, options.page, resources)
                                       : capstone::run(options, resources);
   if (status) return *status;
   fmt::print(stderr, "{}\n", capstone::render(status.error()));

@@ -266,6 +266,23 @@ SharedMatrix read_matrix_descriptor(std::uint64_t descriptor, bool transposed, u
           coarse};
 }
 
+std::string swizzling_of(unsigned span) {
+  return span ? std::to_string(span) + "-byte swizzling" : "no swizzling";
+}
+
+/// A tile that a tensor copy brought lies as its tensor map says: the descriptor must say the same.
+void require_layout_of_copy(const SharedMatrix& matrix, const char* name, const TensorSite& site) {
+  const TensorBox* box = box_around(matrix.begin());
+  if (!box || (box->map.swizzle == matrix.span() && !matrix.coarse())) return;
+  reject(site,
+         "matrix " + std::string(name) + " is read with " + swizzling_of(matrix.span()) +
+             (matrix.coarse() ? " in pieces of 32 bytes" : "") + ", and the tensor copy in " +
+             std::string(box->file ? box->file : "?") + ":" + std::to_string(box->line) + " wrote it with " +
+             swizzling_of(box->map.swizzle),
+         "the descriptor's bits 61 to 63 and the tensor map's CU_TENSOR_MAP_SWIZZLE_… must name one layout "
+         "(PTX ISA 9.0, 9.7.16.4.1, table 40)");
+}
+
 /// The blocks whose tensor memory and shared memory an instruction uses: one, or both of a pair.
 struct Blocks {
   unsigned count;
@@ -523,6 +540,7 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
     const unsigned bytes = std::max(1u, bits_of(type) / 8);
     const SharedMatrix found =
         read_matrix_descriptor(descriptor, transposed, bytes, blocks.arena[i], name, site);
+    require_layout_of_copy(found, name, site);
     note_matrix(found, count, kRowBytes, blocks.arena[i], name, site, pc);
     return found;
   };
@@ -588,6 +606,7 @@ void tensor_copy(TensorCopy shape, unsigned packed_bits, unsigned group, std::ui
   std::vector<SharedMatrix> sources;
   for (unsigned i = 0; i < blocks.count; ++i) {
     sources.push_back(read_matrix_descriptor(descriptor, false, 1, blocks.arena[i], "s-desc", site));
+    require_layout_of_copy(sources[i], "s-desc", site);
     note_matrix(sources[i], rows, bytes, blocks.arena[i], "s-desc", site, pc);
   }
   std::vector<unsigned> lanes;

@@ -10,6 +10,32 @@ inline std::uint64_t* mbarrier_at(char* address, const char* file, int line) {
   return reinterpret_cast<std::uint64_t*>(address);
 }
 
+/// Registers of 128 bits.
+inline LaunchAnswer wide_of(const Register& from) { return {from.word, from.high}; }
+template <class Operand>
+inline LaunchAnswer wide_of(const Operand& from) {
+  LaunchAnswer answer;
+  if constexpr (requires { from.place; })
+    answer = __builtin_bit_cast(LaunchAnswer, from.place);
+  else
+    answer = __builtin_bit_cast(LaunchAnswer, from.value);
+  return answer;
+}
+inline void put_wide(Register& to, const LaunchAnswer& value) {
+  to.word = value.low;
+  to.high = value.high;
+}
+template <class Operand>
+inline void put_wide(Operand& to, const LaunchAnswer& value) {
+  std::memcpy(&to.place, &value, sizeof value);
+}
+inline LaunchAnswer load_wide(const char* from, const char* file, int line) {
+  require_aligned(from, sizeof(LaunchAnswer), "ld.b128", file, line);
+  LaunchAnswer value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 /// One lane of the mask, the same one each time.
 inline bool elect(std::uint32_t mask, const char* file, int line) {
   __syncwarp(mask, file, line);
