@@ -72,6 +72,23 @@ TEST(TensorMemory, WhatOnlyOrderShowsIsARace) {
   EXPECT_NE(early.err.find("race on a register of tcgen05.ld"), std::string::npos) << early.err;
 }
 
+TEST(TensorMemory, ADescriptorThatDisagreesWithTheTensorMapIsNamed) {
+  static const std::pair<int, const char*> kMistakes[] = {
+      {1, "matrix A is read with 128-byte swizzling, and the tensor copy in "},
+      {1, "wrote it with no swizzling"},
+      {2, "matrix A is read with 64-byte swizzling, and the tensor copy in "},
+      {2, "wrote it with 128-byte swizzling"}};
+  for (const std::string& schedule : kSchedules) {
+    for (const auto& [mistake, text] : kMistakes) {
+      const ProcessResult run = run_with(mistake, schedule, BuildVariant::kFast, "tensor_map_mistakes.cu");
+      EXPECT_NE(run.err.find(text), std::string::npos) << schedule << ": " << text << "\n" << run.err;
+    }
+    for (const int right : {0, 3})
+      EXPECT_EQ(run_with(right, schedule, BuildVariant::kFast, "tensor_map_mistakes.cu").out, "PASS\n")
+          << schedule << " " << right;
+  }
+}
+
 constexpr const char* kLaunchControl = "launch_control_mistakes.cu";
 
 TEST(LaunchControl, TheRightKernelIsNotAccused) {

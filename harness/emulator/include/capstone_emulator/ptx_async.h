@@ -12,21 +12,21 @@ inline std::uint64_t* mbarrier_at(char* address, const char* file, int line) {
 
 /// Registers of 128 bits.
 inline LaunchAnswer wide_of(const Register& from) { return {from.word, from.high}; }
-template <class Operand>
-inline LaunchAnswer wide_of(const Operand& from) {
-  LaunchAnswer answer;
-  if constexpr (requires { from.place; })
-    answer = __builtin_bit_cast(LaunchAnswer, from.place);
-  else
-    answer = __builtin_bit_cast(LaunchAnswer, from.value);
-  return answer;
+template <class T>
+inline LaunchAnswer wide_of(const Input<T>& from) {
+  return __builtin_bit_cast(LaunchAnswer, from.value);
+}
+template <class T>
+inline LaunchAnswer wide_of(const Output<T>& from) {
+  return __builtin_bit_cast(LaunchAnswer, from.place);
 }
 inline void put_wide(Register& to, const LaunchAnswer& value) {
   to.word = value.low;
   to.high = value.high;
 }
-template <class Operand>
-inline void put_wide(Operand& to, const LaunchAnswer& value) {
+template <class T>
+inline void put_wide(Output<T>& to, const LaunchAnswer& value) {
+  static_assert(sizeof(T) == sizeof value, "an operand of 128 bits");
   std::memcpy(&to.place, &value, sizeof value);
 }
 inline LaunchAnswer load_wide(const char* from, const char* file, int line) {
