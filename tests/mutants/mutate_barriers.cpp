@@ -205,68 +205,57 @@ Result<Trial> judge_source(const Problem& problem, const fs::path& source, bool 
   const Measurement& m = all.front();
   if (!m.build.ok) return Trial{false, false, "does not build: " + m.build.log.substr(0, 300)};
   const CaseResult* failure = m.first_failure();
-  return Trial{true, m.gate_one != GateOne::kPassed,
+  const bool judged = m.gate_one != GateOne::kNotJudgeable && m.gate_one != GateOne::kMachineFault;
+  return Trial{judged, judged && m.gate_one != GateOne::kPassed,
                std::string(label_of(m.gate_one)) + (failure ? ": " + failure->problem : std::string())};
 }
 
-/// The table of a page, between two markers: a row for each change, in the order of changes.txt.
-class Page {
- public:
-  static Result<Page> read(const fs::path& file) {
-    Page page{file};
-    CAPSTONE_TRY(page.text_, read_file(file));
-    const std::size_t begin = page.text_.find(kBegin), end = page.text_.find(kEnd);
-    if (begin == std::string::npos || end == std::string::npos)
-      return fail("the page has no place for the table", file.string(),
-                  fmt::format("{} and {}", kBegin, kEnd));
-    page.begin_ = begin, page.end_ = end;
-    for (const std::string& line : split(page.text_.substr(begin, end - begin), '\n'))
-      if (line.starts_with("| `")) page.rows_[line.substr(0, line.find(" | ", line.find(kArrow)))] = line;
-    return page;
-  }
-  /// The row that a change has, or gets.
-  void put(const Change& change, const std::string& found) {
-    rows_[key(change)] = key(change) + " | " + found + " |";
-  }
-  Result<void> write() const {
-    CAPSTONE_TRY(const auto changes, changes_with(""));
-    std::string table;
-    std::size_t found = 0, judged = 0;
-    for (const Change& change : changes) {
-      const auto row = rows_.find(key(change));
-      if (row == rows_.end()) continue;
-      table += row->second + "\n";
-      ++judged;
-      found += row->second.find(" | found: ") != std::string::npos;
-    }
-    std::string whole = text_;
-    whole.replace(
-        begin_, end_ - begin_,
-        fmt::format("{}\n{} of {} changes are found.\n\n| rung | change | gate one |\n|---|---|---|\n{}",
-                    kBegin, found, judged, table));
-    return write_file_atomic(file_, whole);
-  }
+std::string escaped(const std::string& text) {
+  std::string in_cell;
+  for (const char c : text) in_cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  return in_cell;
+}
 
- private:
-  static constexpr const char *kBegin = "<!-- changes -->", *kEnd = "<!-- end of changes -->",
-                              *kArrow = " → ";
-  explicit Page(fs::path file) : file_(std::move(file)) {}
-  static std::string key(const Change& change) {
-    auto code = [](const std::string& text) {
-      std::string in_cell;
-      for (const char c : trim(text)) in_cell += c == '|' ? std::string("\\|") : std::string(1, c);
-      return text.empty() ? std::string("nothing") : "`" + in_cell + "`";
-    };
-    const fs::path file = change.file;
-    return fmt::format("| `{}/{}` | {}{}{}", file.parent_path().filename().string(), file.stem().string(),
-                       code(change.old_text), kArrow, code(change.new_text));
-  }
+/// The first two cells of a change's row.
+std::string row_of(const Change& change) {
+  const fs::path file = change.file;
+  return fmt::format("| `{}/{}` | `{}` → {} | ", file.parent_path().filename().string(), file.stem().string(),
+                     escaped(std::string(trim(change.old_text))),
+                     change.new_text.empty() ? "nothing" : "`" + escaped(change.new_text) + "`");
+}
 
-  fs::path file_;
-  std::string text_;
-  std::size_t begin_ = 0, end_ = 0;
-  std::map<std::string, std::string> rows_;
-};
+/// Renews a row of the table between two markers of the page. Rows stand in the order of changes.txt.
+Result<void> renew_row(const fs::path& page, const Change& renewed, const std::string& verdict) {
+  constexpr std::string_view kBegin = "<!-- changes -->", kEnd = "<!-- end of changes -->";
+  CAPSTONE_TRY(std::string text, read_file(page));
+  const std::size_t begin = text.find(kBegin), end = text.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos)
+    return fail("the page has no place for the table", page.string(), fmt::format("{} and {}", kBegin, kEnd));
+  const std::vector<std::string> old_rows = split(text.substr(begin, end - begin), '\n');
+  CAPSTONE_TRY(const auto changes, changes_with(""));
+  std::string table;
+  int judged = 0, found = 0;
+  for (const Change& change : changes) {
+    const std::string head = row_of(change);
+    const auto old = std::find_if(old_rows.begin(), old_rows.end(),
+                                  [&](const std::string& row) { return row.starts_with(head); });
+    std::string row;
+    if (head == row_of(renewed))
+      row = head + escaped(verdict) + " |";
+    else if (old != old_rows.end())
+      row = *old;
+    else
+      continue;
+    ++judged;
+    found += row.find("not found", head.size()) == std::string::npos;
+    table += row + "\n";
+  }
+  text.replace(
+      begin, end - begin,
+      fmt::format("{}\n{} of {} changes are found.\n\n| rung | change | gate one |\n|---|---|---|\n{}",
+                  kBegin, found, judged, table));
+  return write_file_atomic(page, text);
+}
 
 /// Makes the change. @error the rung no longer holds the text.
 Result<std::string> changed(const std::string& source, const Change& change) {
@@ -279,28 +268,18 @@ Result<std::string> changed(const std::string& source, const Change& change) {
   return mutant;
 }
 
-Result<int> run_changes(const std::string& text, const std::optional<std::string>& page_file,
+Result<int> run_changes(const std::string& text, const std::optional<std::string>& page,
                         const Resources& resources) {
   CAPSTONE_TRY(const auto changes, changes_with(text));
-  std::optional<Page> page;
-  if (page_file) {
-    CAPSTONE_TRY(page, Page::read(*page_file));
-  }
   const fs::path scratch = resources.cache / "mutants";
   CAPSTONE_CHECK(make_folders(scratch));
   int found = 0, accused = 0;
-  std::string intact;
+  std::vector<std::string> files;
   for (const Change& change : changes) {
+    if (files.empty() || files.back() != change.file) files.push_back(change.file);
     const fs::path kernel = kSources / "reference_kernels" / change.file;
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
     CAPSTONE_TRY(const std::string source, read_file(kernel));
-    if (intact != change.file) {  // the first change of this file
-      intact = change.file;
-      CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
-      accused += !whole.ran || whole.accused;
-      fmt::print("{}: {}\n", change.file,
-                 whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
-    }
     const fs::path file = scratch / kernel.filename();
     CAPSTONE_TRY(const std::string mutant, changed(source, change));
     CAPSTONE_CHECK(write_file_atomic(file, mutant));
@@ -309,15 +288,22 @@ Result<int> run_changes(const std::string& text, const std::optional<std::string
       CAPSTONE_TRY(trial, judge_source(problem, file, true, resources));
     }
     found += trial.accused;
-    const std::string verdict = trial.accused ? "found: " + trial.what
+    const std::string verdict = trial.accused ? trial.what
                                 : trial.ran   ? "**not found**"
-                                              : "**not judged**: " + trial.what;
+                                              : "**not found**: " + trial.what;
     fmt::print("{}: {} => {}: {}\n", change.file, change.old_text, change.new_text, verdict);
     std::fflush(stdout);
     if (page) {
-      page->put(change, verdict.substr(0, verdict.find('\n')));
-      CAPSTONE_CHECK(page->write());
+      CAPSTONE_CHECK(renew_row(*page, change, verdict.substr(0, verdict.find('\n'))));
     }
+  }
+  for (const std::string& name : files) {
+    const fs::path kernel = kSources / "reference_kernels" / name;
+    CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
+    CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
+    accused += !whole.ran || whole.accused;
+    fmt::print("{}: {}\n", name, whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
+    std::fflush(stdout);
   }
   fmt::print("\n{} changes: {} found; {} intact kernels accused\n", changes.size(), found, accused);
   return accused || found < static_cast<int>(changes.size()) || changes.empty() ? 1 : 0;
