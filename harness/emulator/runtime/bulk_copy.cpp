@@ -183,15 +183,6 @@ std::size_t box_bytes(const TensorMap& map) {
   return bytes;
 }
 
-bool holds_box(const TensorBox& box, const char* begin) {
-  bool equal = true;
-  for_each_piece(box.map, const_cast<char*>(begin), box.at,
-                 [&](const char* shared, const char* global, std::size_t bytes) {
-                   if (global) equal = equal && std::memcmp(shared, global, bytes) == 0;
-                 });
-  return equal;
-}
-
 void read_box(const TensorMap& map, char* to, const std::int32_t* coordinates) {
   for_each_piece(map, to, coordinates, [&](char* shared, const char* global, std::size_t bytes) {
     if (global)
@@ -210,7 +201,7 @@ struct Coordinates {
 void remember_box(const TensorMap& map, const char* to, const Coordinates& at, const char* file, int line) {
   if (emulated_arch() < 1000) return;
   auto& boxes = BlockRunner::current()->tensor_queue().boxes;
-  TensorBox box{map, {}, box_bytes(map), file, line};
+  TensorBox box{to, map, {}, box_bytes(map), file, line};
   std::copy(at.at, at.at + 5, box.at);
   auto old = boxes.upper_bound(to);
   if (old != boxes.begin() && to < std::prev(old)->first + std::prev(old)->second.bytes) --old;
@@ -292,11 +283,19 @@ void tensor_copy_to_shared(char* to, const void* raw, std::uint64_t* barrier, in
 
 const TensorBox* box_around(const char* address) {
   const auto& boxes = BlockRunner::current()->tensor_queue().boxes;
-  auto box = boxes.upper_bound(address);
-  if (box == boxes.begin()) return nullptr;
-  --box;
-  const bool inside = address < box->first + box->second.bytes;
-  return inside && holds_box(box->second, box->first) ? &box->second : nullptr;
+  const auto behind = boxes.upper_bound(address);
+  if (behind == boxes.begin()) return nullptr;
+  const TensorBox& box = std::prev(behind)->second;
+  return address < box.begin + box.bytes ? &box : nullptr;
+}
+
+bool still_holds(const TensorBox& box) {
+  bool equal = true;
+  for_each_piece(box.map, const_cast<char*>(box.begin), box.at,
+                 [&](const char* shared, const char* global, std::size_t bytes) {
+                   if (global) equal = equal && std::memcmp(shared, global, bytes) == 0;
+                 });
+  return equal;
 }
 
 void tensor_copy_to_global(const void* raw, const char* from, int rank, const std::int32_t* coordinates,
@@ -338,12 +337,12 @@ AnswerWords words_of(const LaunchAnswer& answer, const char* file, int line) {
 }  // namespace
 
 void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line) {
-  BlockRunner::current()->cancel_cluster(to, barrier, multicast, file, line);
+  BlockRunner::current()->cancel_cluster(to, barrier, multicast, file, line, __builtin_return_address(0));
 }
 
 /// A schedule may have started every cluster: then no request succeeds.
-void BlockRunner::cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file,
-                                 int line) {
+void BlockRunner::cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line,
+                                 const void* pc) {
   constexpr const char* kName = "clusterlaunchcontrol.try_cancel";
   require_multiple(to, sizeof(LaunchAnswer), kName, file, line);
   if (!owns(to) || !owns(barrier))
@@ -358,7 +357,6 @@ void BlockRunner::cancel_cluster(char* to, std::uint64_t* barrier, bool multicas
       schedule_ == Schedule::kReverse || (schedule_ == Schedule::kRandom && random() % 4 == 0);
   const std::optional<Index3> block = none_left ? std::nullopt : grid_->cancel_next();
   const AnswerWords answer{block.value_or(Index3{~0u, ~0u, ~0u}), block ? kCanceled : kNotCanceled};
-  const void* pc = __builtin_return_address(0);
   for_each_receiver(to, barrier, all, [&](char* place, std::uint64_t* told) {
     note_load(place, nullptr, sizeof answer, told, pc);
     std::memset(place, kPoison, sizeof answer);  // it may be written at any time from now on

@@ -253,7 +253,8 @@ class BlockRunner {
   }
   /// A block that has seen a request for a cluster fail may make no further one.
   void note_failed_cancel() { cancel_failed_ = true; }
-  void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line);
+  void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line,
+                      const void* pc);
   Warp& warp() { return warps_[thread_->linear / kWarpSize]; }
   /// Have all warps of the running thread's warp group done so many wgmma?
   bool group_multiplied(unsigned count) const;

@@ -280,7 +280,7 @@ std::string swizzling_of(unsigned span) {
 /// A tile that a tensor copy brought lies as its tensor map says: the descriptor must say the same.
 void require_layout_of_copy(const SharedMatrix& matrix, const char* name, const TensorSite& site) {
   const TensorBox* box = box_around(matrix.begin());
-  if (!box || (box->map.swizzle == matrix.span() && !matrix.coarse())) return;
+  if (!box || (box->map.swizzle == matrix.span() && !matrix.coarse()) || !still_holds(*box)) return;
   reject(site,
          "matrix " + std::string(name) + " is read with " + swizzling_of(matrix.span()) +
              (matrix.coarse() ? " in pieces of 32 bytes" : "") + ", and the tensor copy in " +

@@ -95,6 +95,7 @@ struct TensorWork {
 };
 /// The last box that a tensor copy wrote to a place in shared memory.
 struct TensorBox {
+  const char* begin;
   TensorMap map;
   std::int32_t at[5];  ///< coordinates of the box
   std::size_t bytes;
@@ -106,8 +107,10 @@ struct TensorQueue {
   std::deque<TensorWork> work;
   std::map<const char*, TensorBox> boxes;  ///< by where they begin
 };
-/// The box that a tensor copy wrote around the address, if shared memory still holds it; else null.
+/// The box that a tensor copy wrote around the address; null: none did.
 const TensorBox* box_around(const char* address);
+/// Nothing else was written there since.
+bool still_holds(const TensorBox& box);
 
 /// The running thread's block, and the other block of its pair.
 TensorMemory& tensor_memory();
