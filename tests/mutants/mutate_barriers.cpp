@@ -4,8 +4,8 @@
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
 //   mutate_barriers --changes TEXT [--page FILE]
 //
-// The second form makes the changes of changes.txt in files whose name holds TEXT. A change is judged by gate
-// one, which also compares results: without the builds that observe accesses, and with them if it passes so.
+// The second form makes the changes of changes.txt whose line holds TEXT. A change is judged by gate one,
+// which also compares results: without the builds that observe accesses, and with them if it passes so.
 // --page renews their rows of the table in FILE.
 //
 // Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first
@@ -184,7 +184,7 @@ Result<std::vector<Change>> changes_with(const std::string& text) {
     const std::size_t colon = line.find(": "), arrow = line.find(" =>");
     if (colon == std::string::npos || arrow == std::string::npos || arrow < colon)
       return fail("a line that is not \"file: old => new\"", "tests/mutants/changes.txt", line);
-    if (line.find(text) < colon)
+    if (line.find(text) != std::string::npos)
       changes.push_back({line.substr(0, colon), line.substr(colon + 2, arrow - colon - 2),
                          std::string(trim(line.substr(arrow + 3)))});
   }
@@ -201,6 +201,7 @@ Result<Trial> judge_source(const Problem& problem, const fs::path& source, bool 
   request.options.hidden_cases = 0;
   request.options.quick = !observed;
   request.timing = false;
+  request.name_causes = false;
   CAPSTONE_TRY(auto all, judge(request, resources, [](const std::string&) {}));
   const Measurement& m = all.front();
   if (!m.build.ok) return Trial{false, false, "does not build: " + m.build.log.substr(0, 300)};
