@@ -25,9 +25,5 @@ refuse() {
 }
 tried_on 9.0
 expect 9.0 sgemm; expect 9.0 gemm_fp8; refuse 9.0 gemm_bf16_blackwell; refuse 9.0 gemm_nvfp4
-tried_on 12.0
-expect 12.0 sgemm; refuse 12.0 gemm_bf16_blackwell
 tried_on 10.0
 expect 10.0 gemm_bf16_blackwell; expect 10.0 gemm_nvfp4
-tried_on 7.5
-expect 7.5 sgemm; refuse 7.5 gemm_fp8
