@@ -4,8 +4,8 @@
 #   scripts/gpu_blackwell.sh OUT_FOLDER
 #   scripts/gpu_blackwell.sh --compile OUT_FOLDER     # only assembles everything for sm_100a: no GPU needed
 #
-# 1. The conformance programs of the emulator (tests/emulator/programs/tensor_memory*.cu): each checks itself and
-#    prints PASS.
+# 1. The conformance programs of the emulator (tests/emulator/programs/tensor_memory*.cu, cluster_launch_control.cu):
+#    each checks itself and prints PASS.
 # 2. The programs of tests/gpu/blackwell: each asks one of the questions of docs/design/blackwell_questions.md, and
 #    prints what the GPU did next to what the emulator does.
 # 3. The rungs of the Blackwell ladders: compute-sanitizer where there is one, then `capstone ladder --record`.
@@ -38,7 +38,7 @@ if [ -z "$compile_only" ]; then
   "$nvcc" --version | tail -n 1 | tee -a "$answers"
 fi
 
-for source in "$root"/tests/emulator/programs/tensor_memory*.cu "$root"/tests/gpu/blackwell/*.cu; do
+for source in "$root"/tests/emulator/programs/{tensor_memory*,cluster_launch_control}.cu "$root"/tests/gpu/blackwell/*.cu; do
   name=$(basename "$source" .cu)
   "$nvcc" "${flags[@]}" -o "$build/$name" "$source" || { echo "error: $source does not build" >&2; exit 3; }
   if [ -n "$compile_only" ]; then echo "$name: assembled"; continue; fi

@@ -5,22 +5,24 @@
 #
 # OUT/<device>.json is the results file (for reference_kernels/results), OUT/<problem>.txt the printed output.
 # Problems with larger published shapes are also timed at these; those that are bound by arithmetic also back to
-# back on a warm chip. Exit code 1 if a rung failed gate one or a
-# ladder could not be timed; the other ladders are still run.
+# back on a warm chip. Without names: every ladder that this GPU can run, and a line for each that it cannot.
+# Exit code 1 if a rung failed gate one or a ladder could not be timed; the other ladders are still run.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}
 shift $(($# < 2 ? $# : 2))
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-problems=("$@")
-if [ ${#problems[@]} -eq 0 ]; then
-  mapfile -t problems < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' |
-    xargs -n 1 basename | sort -u)
-fi
 # shellcheck source=scripts/gpu_queue.sh
 . "$root/scripts/gpu_queue.sh"
 file=$(results_name) || exit 2
 file=$out/$file
+problems=("$@")
+if [ ${#problems[@]} -eq 0 ]; then
+  while read -r problem; do
+    if runs_here "$problem"; then problems+=("$problem"); else echo "$problem: not for this GPU" >&2; fi
+  done < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' |
+    xargs -n 1 basename | sort -u)
+fi
 status=0
 climb() {  # problem [size]
   local label=$1${2:+-$2}

@@ -10,6 +10,19 @@ results_name() {
   sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g; s/$/.json/' <<<"$name" | tr '[:upper:]' '[:lower:]'
 }
 
+# runs_here PROBLEM: whether this GPU is of the problem's architecture or a later one. A name that ends in "a",
+# such as sm_100a, is of one capability alone.
+runs_here() {
+  local arch capability
+  arch=$(sed -n 's/^arch: sm_//p' "$(dirname "${BASH_SOURCE[0]}")/../problems/$1/problem.yaml")
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
+  case $arch in
+    '') ;;
+    *a) [ "$capability" = "${arch%a}" ] ;;
+    *) [ "$capability" -ge "$arch" ] ;;
+  esac
+}
+
 # on_every_gpu COMMAND < LINES: runs COMMAND with the words of each line as arguments, one line at a time on
 # each visible GPU (CUDA_VISIBLE_DEVICES tells COMMAND which). Returns 1 if a COMMAND failed.
 on_every_gpu() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every reference kernel at small sizes under compute-sanitizer's memcheck and racecheck, on this
+# Runs every reference kernel for this GPU at small sizes under compute-sanitizer's memcheck and racecheck, on this
 # machine's GPU.
 #
 #   scripts/gpu_sanitize.sh OUT_FOLDER [TEXT]      # TEXT: only rungs whose path contains it
@@ -25,14 +25,17 @@ sanitizer=$(command -v compute-sanitizer || true)
 [ -x "$sanitizer" ] || { echo "error: no compute-sanitizer; it comes with the CUDA Toolkit" >&2; exit 3; }
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
 [ -n "$capability" ] || { echo "error: nvidia-smi names no GPU" >&2; exit 3; }
+# shellcheck source=scripts/gpu_queue.sh
+. "$root/scripts/gpu_queue.sh"
 [ "$capability" -ge 90 ] && capability=${capability}a
 export root build nvcc sanitizer \
   flags="-std=c++20 -O3 -lineinfo -gencode arch=compute_$capability,code=sm_$capability"
 
 (cd "$root" && for rung in reference_kernels/*/*/*.cu; do
-  [ -f "problems/$(basename "$(dirname "$rung")")/problem.yaml" ] && [[ $rung == *"$only"* ]] && echo "$rung"
+  problem=$(basename "$(dirname "$rung")")
+  [ -f "problems/$problem/problem.yaml" ] && [[ $rung == *"$only"* ]] && runs_here "$problem" && echo "$rung"
 done; true) > "$build/rungs"
-[ -s "$build/rungs" ] || { echo "error: no rung contains '$only'" >&2; exit 2; }
+[ -s "$build/rungs" ] || { echo "error: no rung that this GPU runs contains '$only'" >&2; exit 2; }
 
 # shellcheck disable=SC2317  # xargs calls it
 judge_one() {

@@ -3,10 +3,10 @@
 # reports it.
 #
 #   scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
-#   scripts/mutate_barriers.sh --changes TEXT
+#   scripts/mutate_barriers.sh --changes TEXT [--page FILE]
 #
-# The second form makes the changes of tests/mutants/changes.txt instead, in files whose name holds TEXT, and
-# judges each by gate one.
+# The second form makes the changes of tests/mutants/changes.txt whose line holds TEXT, and judges each by gate
+# one. --page renews their rows of the table in FILE (docs/design/emulator.md).
 #
 # Prints a table. Fails if a mutant that tests/mutants/survivors.txt does not explain passes, or if an intact
 # kernel is reported. Sizes: some of the problem's check sizes, and those in tests/mutants/sizes.txt.

@@ -30,8 +30,11 @@ constexpr const char* kGA106 =
 constexpr const char* kH100 = "NVIDIA H100 data sheet; NVIDIA H100 whitepaper";
 constexpr const char* kH200 = "NVIDIA H200 data sheet";
 constexpr const char* kGH200 = "NVIDIA GH200 data sheet";
-constexpr const char* kB200 = "NVIDIA HGX B200 data sheet, per GPU; NVIDIA Blackwell architecture brief";
-constexpr const char* kGB200 = "NVIDIA GB200 NVL72 data sheet, per GPU: half of a superchip";
+constexpr const char* kB200 =
+    "NVIDIA HGX B200 data sheet, per GPU; NVIDIA Blackwell architecture brief; L2: Tuning Guide, 1.4.2.2";
+// 152 multiprocessors: what cudaGetDeviceProperties() gives in published logs of several GB200 systems.
+constexpr const char* kGB200 =
+    "NVIDIA GB200 NVL72 data sheet, per GPU: half of a superchip; L2: as the B200, the same chip";
 constexpr const char* kL4 = "NVIDIA L4 data sheet";
 constexpr const char* kL40 = "NVIDIA L40 data sheet";
 constexpr const char* kL40S = "NVIDIA L40S data sheet";

@@ -1,5 +1,5 @@
-// What the emulator says of mistakes with tensor memory (tensor_memory_mistakes.cu). Each rule is the PTX
-// ISA's.
+// What the emulator says of mistakes with tensor memory (tensor_memory_mistakes.cu), with the descriptors of
+// tiles that tensor copies brought, and with clusterlaunchcontrol. Each rule is the PTX ISA's.
 #include <gtest/gtest.h>
 
 #include "harness/runtime/build/run_program.h"
@@ -8,9 +8,10 @@
 namespace capstone::test {
 namespace {
 
-ProcessResult run_with(int mistake, const std::string& schedule, BuildVariant variant = BuildVariant::kFast) {
+ProcessResult run_with(int mistake, const std::string& schedule, BuildVariant variant = BuildVariant::kFast,
+                       const char* program = "tensor_memory_mistakes.cu") {
   ProgramRequest request;
-  request.source = std::filesystem::path(CAPSTONE_TEST_PROGRAMS).parent_path() / "tensor_memory_mistakes.cu";
+  request.source = std::filesystem::path(CAPSTONE_TEST_PROGRAMS).parent_path() / program;
   request.arguments = {std::to_string(mistake)};
   request.schedule = schedule;
   request.variant = variant;
@@ -69,6 +70,48 @@ TEST(TensorMemory, WhatOnlyOrderShowsIsARace) {
   EXPECT_NE(unordered.status, 0) << unordered.out;
   const ProcessResult early = run_with(31, "forward", BuildVariant::kInstrumented);
   EXPECT_NE(early.err.find("race on a register of tcgen05.ld"), std::string::npos) << early.err;
+}
+
+TEST(TensorMemory, ADescriptorThatDisagreesWithTheTensorMapIsNamed) {
+  static const std::pair<int, const char*> kMistakes[] = {
+      {1, "matrix A is read with 128-byte swizzling, and the tensor copy in "},
+      {1, "wrote it with no swizzling"},
+      {2, "matrix A is read with 64-byte swizzling, and the tensor copy in "},
+      {2, "wrote it with 128-byte swizzling"}};
+  for (const std::string& schedule : kSchedules) {
+    for (const auto& [mistake, text] : kMistakes) {
+      const ProcessResult run = run_with(mistake, schedule, BuildVariant::kFast, "tensor_map_mistakes.cu");
+      EXPECT_NE(run.err.find(text), std::string::npos) << schedule << ": " << text << "\n" << run.err;
+    }
+    for (const int right : {0, 3})
+      EXPECT_EQ(run_with(right, schedule, BuildVariant::kFast, "tensor_map_mistakes.cu").out, "PASS\n")
+          << schedule << " " << right;
+  }
+}
+
+constexpr const char* kLaunchControl = "launch_control_mistakes.cu";
+
+TEST(LaunchControl, TheRightKernelIsNotAccused) {
+  for (const std::string& schedule : kSchedules)
+    for (const BuildVariant variant : {BuildVariant::kFast, BuildVariant::kInstrumented}) {
+      const ProcessResult right = run_with(0, schedule, variant, kLaunchControl);
+      EXPECT_EQ(right.out, "PASS\n") << schedule << right.err;
+    }
+}
+
+TEST(LaunchControl, MistakesAreNamed) {
+  static const std::pair<int, const char*> kMistakes[] = {
+      {1, "is not a multiple of 16"},
+      {2, "must lie in the block's own shared memory"},
+      {3, "this is no answer of try_cancel; wait for its mbarrier"},
+      {4, "get_first_ctaid: the request failed"},
+      {5, "the block has seen a request fail, and makes another one"},
+      {6, "with .multicast: a block of the cluster has left the kernel"}};
+  for (const auto& [mistake, text] : kMistakes) {
+    const ProcessResult run = run_with(mistake, "forward", BuildVariant::kFast, kLaunchControl);
+    EXPECT_NE(run.status, 0) << mistake;
+    EXPECT_NE(run.err.find(text), std::string::npos) << mistake << ": " << text << "\n" << run.err;
+  }
 }
 
 }  // namespace

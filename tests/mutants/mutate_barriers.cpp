@@ -2,10 +2,11 @@
 // notices. Run by scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
-//   mutate_barriers --changes TEXT    # instead: the changes of changes.txt in files whose name holds TEXT
+//   mutate_barriers --changes TEXT [--page FILE]
 //
-// A change is judged by gate one, which also compares results: without the builds that observe accesses, and
-// with them if it passes so.
+// The second form makes the changes of changes.txt whose line holds TEXT. A change is judged by gate one,
+// which also compares results: without the builds that observe accesses, and with them if it passes so.
+// --page renews their rows of the table in FILE.
 //
 // Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first
 // kernel whose name holds TEXT.
@@ -183,7 +184,7 @@ Result<std::vector<Change>> changes_with(const std::string& text) {
     const std::size_t colon = line.find(": "), arrow = line.find(" =>");
     if (colon == std::string::npos || arrow == std::string::npos || arrow < colon)
       return fail("a line that is not \"file: old => new\"", "tests/mutants/changes.txt", line);
-    if (line.find(text) < colon)
+    if (line.find(text) != std::string::npos)
       changes.push_back({line.substr(0, colon), line.substr(colon + 2, arrow - colon - 2),
                          std::string(trim(line.substr(arrow + 3)))});
   }
@@ -200,62 +201,117 @@ Result<Trial> judge_source(const Problem& problem, const fs::path& source, bool 
   request.options.hidden_cases = 0;
   request.options.quick = !observed;
   request.timing = false;
+  request.name_causes = false;
   CAPSTONE_TRY(auto all, judge(request, resources, [](const std::string&) {}));
   const Measurement& m = all.front();
   if (!m.build.ok) return Trial{false, false, "does not build: " + m.build.log.substr(0, 300)};
   const CaseResult* failure = m.first_failure();
-  return Trial{true, m.gate_one != GateOne::kPassed,
+  const bool judged = m.gate_one != GateOne::kNotJudgeable && m.gate_one != GateOne::kMachineFault;
+  return Trial{judged, judged && m.gate_one != GateOne::kPassed,
                std::string(label_of(m.gate_one)) + (failure ? ": " + failure->problem : std::string())};
 }
 
-Result<int> run_changes(const std::string& text, const Resources& resources) {
-  CAPSTONE_TRY(const auto survivors, table("survivors.txt"));
+std::string escaped(const std::string& text) {
+  std::string in_cell;
+  for (const char c : text) in_cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  return in_cell;
+}
+
+/// The first two cells of a change's row.
+std::string row_of(const Change& change) {
+  const fs::path file = change.file;
+  return fmt::format("| `{}/{}` | `{}` → {} | ", file.parent_path().filename().string(), file.stem().string(),
+                     escaped(std::string(trim(change.old_text))),
+                     change.new_text.empty() ? "nothing" : "`" + escaped(change.new_text) + "`");
+}
+
+/// Renews a row of the table between two markers of the page. Rows stand in the order of changes.txt.
+Result<void> renew_row(const fs::path& page, const Change& renewed, const std::string& verdict) {
+  constexpr std::string_view kBegin = "<!-- changes -->", kEnd = "<!-- end of changes -->";
+  CAPSTONE_TRY(std::string text, read_file(page));
+  const std::size_t begin = text.find(kBegin), end = text.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos)
+    return fail("the page has no place for the table", page.string(), fmt::format("{} and {}", kBegin, kEnd));
+  const std::vector<std::string> old_rows = split(text.substr(begin, end - begin), '\n');
+  CAPSTONE_TRY(const auto changes, changes_with(""));
+  std::string table;
+  int judged = 0, found = 0;
+  for (const Change& change : changes) {
+    const std::string head = row_of(change);
+    const auto old = std::find_if(old_rows.begin(), old_rows.end(),
+                                  [&](const std::string& row) { return row.starts_with(head); });
+    std::string row;
+    if (head == row_of(renewed))
+      row = head + escaped(verdict) + " |";
+    else if (old != old_rows.end())
+      row = *old;
+    else
+      continue;
+    ++judged;
+    found += row.find("not found", head.size()) == std::string::npos;
+    table += row + "\n";
+  }
+  text.replace(
+      begin, end - begin,
+      fmt::format("{}\n{} of {} changes are found.\n\n| rung | change | gate one |\n|---|---|---|\n{}",
+                  kBegin, found, judged, table));
+  return write_file_atomic(page, text);
+}
+
+/// Makes the change. @error the rung no longer holds the text.
+Result<std::string> changed(const std::string& source, const Change& change) {
+  const std::size_t at = source.find(change.old_text);
+  if (at == std::string::npos)
+    return fail("the rung has changed: it does not hold \"" + change.old_text + "\"", change.file,
+                "renew tests/mutants/changes.txt");
+  std::string mutant = source;
+  mutant.replace(at, change.old_text.size(), change.new_text);
+  return mutant;
+}
+
+Result<int> run_changes(const std::string& text, const std::optional<std::string>& page,
+                        const Resources& resources) {
   CAPSTONE_TRY(const auto changes, changes_with(text));
   const fs::path scratch = resources.cache / "mutants";
   CAPSTONE_CHECK(make_folders(scratch));
-  int found = 0, explained = 0, escaped = 0, accused = 0;
-  std::string intact;
+  int found = 0, accused = 0;
+  std::vector<std::string> files;
   for (const Change& change : changes) {
+    if (files.empty() || files.back() != change.file) files.push_back(change.file);
     const fs::path kernel = kSources / "reference_kernels" / change.file;
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
-    CAPSTONE_TRY(std::string source, read_file(kernel));
-    if (intact != change.file) {  // the first change of this file
-      intact = change.file;
-      CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
-      accused += !whole.ran || whole.accused;
-      fmt::print("{}: {}\n", change.file,
-                 whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
-    }
-    const std::size_t at = source.find(change.old_text);
-    if (at == std::string::npos)
-      return fail("the rung has changed: it does not hold \"" + change.old_text + "\"", change.file,
-                  "renew tests/mutants/changes.txt");
-    const std::string place =
-        change.file + ":" +
-        std::to_string(1 + std::count(source.begin(), source.begin() + std::ptrdiff_t(at), '\n'));
-    source.replace(at, change.old_text.size(), change.new_text);
+    CAPSTONE_TRY(const std::string source, read_file(kernel));
     const fs::path file = scratch / kernel.filename();
-    CAPSTONE_CHECK(write_file_atomic(file, source));
+    CAPSTONE_TRY(const std::string mutant, changed(source, change));
+    CAPSTONE_CHECK(write_file_atomic(file, mutant));
     CAPSTONE_TRY(Trial trial, judge_source(problem, file, false, resources));
     if (trial.ran && !trial.accused) {
       CAPSTONE_TRY(trial, judge_source(problem, file, true, resources));
     }
-    const auto known = survivors.find(place);
-    const bool excused = trial.ran && !trial.accused && known != survivors.end();
-    ++(trial.accused ? found : excused ? explained : escaped);
-    fmt::print("{}  {} => {}  {}\n", place, change.old_text, change.new_text,
-               trial.accused ? "found: " + trial.what
-               : excused     ? "survives: " + known->second
-                             : "ESCAPED" + (trial.ran ? std::string() : ": " + trial.what));
+    found += trial.accused;
+    const std::string verdict = trial.accused ? trial.what
+                                : trial.ran   ? "**not found**"
+                                              : "**not found**: " + trial.what;
+    fmt::print("{}: {} => {}: {}\n", change.file, change.old_text, change.new_text, verdict);
+    std::fflush(stdout);
+    if (page) {
+      CAPSTONE_CHECK(renew_row(*page, change, verdict.substr(0, verdict.find('\n'))));
+    }
+  }
+  for (const std::string& name : files) {
+    const fs::path kernel = kSources / "reference_kernels" / name;
+    CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
+    CAPSTONE_TRY(const Trial whole, judge_source(problem, kernel, true, resources));
+    accused += !whole.ran || whole.accused;
+    fmt::print("{}: {}\n", name, whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
     std::fflush(stdout);
   }
-  fmt::print("\n{} changes: {} found, {} survive for a reason, {} escaped; {} intact kernels accused\n",
-             changes.size(), found, explained, escaped, accused);
-  return accused || escaped || changes.empty() ? 1 : 0;
+  fmt::print("\n{} changes: {} found; {} intact kernels accused\n", changes.size(), found, accused);
+  return accused || found < static_cast<int>(changes.size()) || changes.empty() ? 1 : 0;
 }
 
 struct Options {
-  std::optional<std::string> changes;
+  std::optional<std::string> changes, page;
   std::string only, from;
   int most = 1 << 20;
 };
@@ -329,11 +385,12 @@ int main(int argc, char** argv) {
     const std::string flag = argv[i];
     if (flag == "--only") options.only = argv[i + 1];
     if (flag == "--changes") options.changes = argv[i + 1];
+    if (flag == "--page") options.page = argv[i + 1];
     if (flag == "--from") options.from = argv[i + 1];
     if (flag == "--most") options.most = std::atoi(argv[i + 1]);
   }
   const auto resources = capstone::test::suite_resources();
-  const auto status = options.changes ? capstone::run_changes(*options.changes, resources)
+  const auto status = options.changes ? capstone::run_changes(*options.changes, options.page, resources)
                                       : capstone::run(options, resources);
   if (status) return *status;
   fmt::print(stderr, "{}\n", capstone::render(status.error()));

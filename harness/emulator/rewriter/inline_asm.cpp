@@ -37,7 +37,7 @@ bool has_tensor_memory(int arch) { return arch >= 1000 && arch < 1200; }
 class Translator : OperandCode {
  public:
   Translator(const Instruction& instruction, int arch)
-      : OperandCode(instruction), has_tensor_memory_(has_tensor_memory(arch)) {}
+      : OperandCode(instruction), arch_(arch), has_tensor_memory_(has_tensor_memory(arch)) {}
   std::string run() const {
     std::string code = dispatch();
     if (!in_->guard.empty()) code = "if (" + in_->guard + ") { " + code + " }";
@@ -50,7 +50,9 @@ class Translator : OperandCode {
     if (in.is("bra")) return "goto " + operand(0).value + ";";
     if (in.is("mbarrier") || in.starts("cp.async.bulk") || in.starts("cp.async.mbarrier") ||
         in.starts("cp.reduce") || in.starts("barrier.cluster") || in.is("mapa") || in.is("getctarank") ||
-        in.starts("st.async") || in.is("elect") || in.starts("prefetch.tensormap"))
+        in.starts("st.async") || in.is("elect") || (in.is("clusterlaunchcontrol") && arch_ >= 1000) ||
+        (in.type() == "b128" && (in.is("ld") || in.is("mov")) && in.operands.size() == 2) ||
+        in.starts("prefetch.tensormap"))
       return translate_async(in);
     if (in.is("cp")) return copy();
     if (in.is("ldmatrix") || in.is("stmatrix")) return matrices();
@@ -670,6 +672,7 @@ class Translator : OperandCode {
     return name(0) + ".set(" + word + ");";
   }
 
+  int arch_;
   bool has_tensor_memory_;
 };
 
@@ -700,6 +703,7 @@ std::string family_of(std::string_view instruction) {
       {"cp.reduce.async.bulk", "TMA bulk copy (sm_90)"},
       {"tensormap", "TMA (sm_90)"},
       {"tcgen05", "Blackwell tensor memory (sm_100a)"},
+      {"clusterlaunchcontrol", "cluster launch control (sm_100)"},
       {"mbarrier", "mbarrier"},
       {"cp.async.mbarrier", "mbarrier"},
       {"cluster", "thread block cluster (sm_90)"},

@@ -25,6 +25,8 @@ class AsyncCode : OperandCode {
     if (in.is("mapa")) return map_address();
     if (in.is("getctarank")) return owner();
     if (in.starts("st.async")) return store_async();
+    if (in.is("clusterlaunchcontrol")) return launch_control();
+    if (in.type() == "b128") return wide();
     if (in.is("elect"))
       return "{ const bool capstone_e = capstone_emu::ptx::elect(" + get(2, "std::uint32_t") + ", " + kSite +
              "); " + put_at(1, "capstone_e") + operand(0).value +
@@ -179,6 +181,41 @@ class AsyncCode : OperandCode {
       return put("std::uint32_t", "capstone_emu::ptx::cluster_rank_of(" + get(1, "std::uint32_t") + ")");
     return put("std::uint32_t", "capstone_emu::rank_of_shared_memory(reinterpret_cast<const void*>(" +
                                     get(1, "std::uint64_t") + "))");
+  }
+
+  // clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes{.multicast::cluster::all}
+  // .b128 [to], [mbarrier] and .query_cancel.is_canceled.pred.b128 p, answer and
+  // .query_cancel.get_first_ctaid{::x}.b32.b128 d, answer. PTX ISA 9.0, 9.7.13.17 and .18.
+  std::string launch_control() const {
+    const Instruction& in = *in_;
+    if (in.has("try_cancel"))
+      return "capstone_emu::cancel_cluster(" + address(0, in_shared()) + ", " + barrier_at(1) + ", " +
+             (in.has("multicast::cluster::all") ? "true" : "false") + site() + ");";
+    if (!in.has("query_cancel")) throw Unsupported{};
+    const std::string answer = "(capstone_emu::ptx::wide_of(" + name(1) + ")" + site() + ")";
+    if (in.has("is_canceled")) return put_at(0, "capstone_emu::is_canceled" + answer);
+    static const std::pair<std::string_view, std::string_view> kParts[] = {
+        {"get_first_ctaid::x", ".x"}, {"get_first_ctaid::y", ".y"}, {"get_first_ctaid::z", ".z"}};
+    for (const auto& [piece, part] : kParts)
+      if (in.has(piece)) return put_at(0, "capstone_emu::first_canceled_block" + answer + std::string(part));
+    const auto to = vector(0);
+    if (!in.has("get_first_ctaid") || to.size() != 4) throw Unsupported{};
+    std::string code = "{ const auto capstone_b = capstone_emu::first_canceled_block" + answer + "; ";
+    for (std::size_t i = 0; i < 3; ++i)
+      code += "capstone_emu::ptx::put<std::uint32_t>(" + to[i] + ", capstone_b" +
+              std::string(kParts[i].second) + "); ";
+    return code + "}";
+  }
+  // ld.b128 d, [from] · mov.b128 d, {low, high} · mov.b128 d, a
+  std::string wide() const {
+    const bool loads = in_->is("ld");
+    const auto from = loads ? std::vector<std::string>{} : vector(1);
+    const std::string value = loads ? "capstone_emu::ptx::load_wide(" + address(1, in_shared()) + site() + ")"
+                              : from.size() == 2
+                                  ? "{capstone_emu::ptx::get<std::uint64_t>(" + from[0] +
+                                        "), capstone_emu::ptx::get<std::uint64_t>(" + from[1] + ")}"
+                                  : "capstone_emu::ptx::wide_of(" + from[0] + ")";
+    return "capstone_emu::ptx::put_wide(" + name(0) + ", " + value + ");";
   }
 
   // st.async.shared::cluster.mbarrier::complete_tx::bytes{.v4}.type [to], value, [mbarrier]

@@ -106,6 +106,7 @@ class TensorCode : OperandCode {
   }
 
   // tcgen05.mma.cta_group::1.kind::f16 [d], a-desc or [a], b-desc, idesc{, {masks}}, p{, scale};
+  // tcgen05.mma.ws.cta_group::1.kind::f16 [d], a-desc or [a], b-desc, idesc, p{, zero-column-mask-desc};
   // tcgen05.mma.cta_group::1.kind::mxf4.block_scale{.scale_vec::2X} [d], a, b-desc, idesc, [sa], [sb], p;
   std::string multiply() const {
     static constexpr Named kKinds[] = {{"kind::f16", "kF16"},           {"kind::tf32", "kTf32"},
@@ -113,9 +114,10 @@ class TensorCode : OperandCode {
                                        {"kind::mxf8f6f4", "kMxf8f6f4"}, {"kind::mxf4", "kMxf4"},
                                        {"kind::mxf4nvf4", "kMxf4nvf4"}};
     const Instruction& in = *in_;
-    if (in.has("sp") || in.has("ws") || in.has("ashift")) throw Unsupported{};
+    if (in.has("sp") || in.has("ashift")) throw Unsupported{};
     const std::string kind = chosen(kKinds, "TensorKind::");
-    const bool scaled = in.has("block_scale");
+    const bool scaled = in.has("block_scale"), stationary = in.has("ws");
+    if (stationary && (scaled || in.has("cta_group::2"))) throw Unsupported{};
     const bool a_in_shared = operand(1).kind == Operand::Kind::kValue;
     std::string code = "{ capstone_emu::TensorMultiply capstone_m{}; capstone_m.kind = " + kind +
                        "; capstone_m.group = " + group() + "; capstone_m.d = " + place(0) +
@@ -128,7 +130,7 @@ class TensorCode : OperandCode {
       code += "capstone_m.scales = " + scales() + "; capstone_m.scale_a = " + place(4) +
               "; capstone_m.scale_b = " + place(5) + "; ";
       next = 6;
-    } else if (operand(next).kind == Operand::Kind::kVector) {
+    } else if (!stationary && operand(next).kind == Operand::Kind::kVector) {
       const auto masks = vector(next++);
       if (masks.size() > 8) throw Unsupported{};
       for (std::size_t i = 0; i < masks.size(); ++i)
@@ -137,7 +139,10 @@ class TensorCode : OperandCode {
       code += "capstone_m.masks = " + std::to_string(masks.size()) + "; ";
     }
     code += "capstone_m.accumulate = (" + word(next) + " & 1) != 0; ";
-    if (++next < in.operands.size()) {
+    if (stationary) code += "capstone_m.stationary = true; ";
+    if (++next < in.operands.size() && stationary) {
+      code += "capstone_m.zero_columns = " + get(next, "std::uint64_t") + "; ";
+    } else if (next < in.operands.size()) {
       if (scaled) throw Unsupported{};
       code += "capstone_m.shift = " + word(next) + "; ";
     }

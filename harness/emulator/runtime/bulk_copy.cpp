@@ -4,7 +4,7 @@
 #include "include/capstone_emulator/narrow.h"
 #include "runtime/scheduler.h"
 #include "runtime/shadow.h"
-#include "runtime/tensor_map.h"
+#include "runtime/tensor_memory.h"
 
 namespace capstone_emu {
 namespace {
@@ -133,9 +133,9 @@ void require_multiple(const void* pointer, unsigned alignment, const char* what,
 void require_aligned_start(const TensorMap& map, std::int32_t innermost, const char* file, int line) {
   const std::int64_t bytes = std::int64_t{innermost} * bytes_of(map.element);
   if (bytes % kBulkAlignment)
-    undefined_behaviour(file, line,
-                        "tensor copy: the innermost coordinate %d is byte %lld of a row, not a multiple of %u",
-                        innermost, static_cast<long long>(bytes), kBulkAlignment);
+    undefined_behaviour(
+        file, line, "tensor copy: the innermost coordinate %d is byte %lld of a row, not a multiple of %u",
+        innermost, static_cast<long long>(bytes), kBulkAlignment);
 }
 
 /// Calls visit(place in shared memory, place in the tensor or null, bytes) for pieces that neither swizzling
@@ -196,6 +196,18 @@ struct Coordinates {
   std::int32_t at[5] = {};
   Coordinates(int rank, const std::int32_t* from) { std::copy(from, from + rank, at); }
 };
+
+/// For tcgen05, whose descriptors must agree with the map.
+void remember_box(const TensorMap& map, const char* to, const Coordinates& at, const char* file, int line) {
+  if (emulated_arch() < 1000) return;
+  auto& boxes = BlockRunner::current()->tensor_queue().boxes;
+  TensorBox box{to, map, {}, box_bytes(map), file, line};
+  std::copy(at.at, at.at + 5, box.at);
+  auto old = boxes.upper_bound(to);
+  if (old != boxes.begin() && to < std::prev(old)->first + std::prev(old)->second.bytes) --old;
+  while (old != boxes.end() && old->first < to + box.bytes) old = boxes.erase(old);
+  boxes.emplace(to, box);
+}
 
 /// For an access that is made only when a thread waits: the bounds are checked now, and the hooks must know
 /// of it.
@@ -266,9 +278,27 @@ void tensor_copy_to_shared(char* to, const void* raw, std::uint64_t* barrier, in
     });
     load(place, told, [=] {
       read_box(map, place, at.at);
+      remember_box(map, place, at, file, line);
       complete_bytes(told, box_bytes(map));
     });
   });
+}
+
+const TensorBox* box_around(const char* address) {
+  const auto& boxes = BlockRunner::current()->tensor_queue().boxes;
+  const auto behind = boxes.upper_bound(address);
+  if (behind == boxes.begin()) return nullptr;
+  const TensorBox& box = std::prev(behind)->second;
+  return address < box.begin + box.bytes ? &box : nullptr;
+}
+
+bool still_holds(const TensorBox& box) {
+  bool equal = true;
+  for_each_piece(box.map, const_cast<char*>(box.begin), box.at,
+                 [&](const char* shared, const char* global, std::size_t bytes) {
+                   if (global) equal = equal && std::memcmp(shared, global, bytes) == 0;
+                 });
+  return equal;
 }
 
 void tensor_copy_to_global(const void* raw, const char* from, int rank, const std::int32_t* coordinates,
@@ -288,6 +318,71 @@ void tensor_copy_to_global(const void* raw, const char* from, int rank, const st
                      if (global) put(global, shared, bytes, reduction, map.element);
                    });
   });
+}
+
+// ---- clusterlaunchcontrol ---------------------------------------------------------------------------------
+
+namespace {
+// The answer is opaque (PTX ISA 9.0, 9.7.13.17). Here: x, y, z of the first block, and a mark.
+constexpr std::uint32_t kCanceled = 0x6c1ca4ce, kNotCanceled = 0x6c1cfa11;
+struct AnswerWords {
+  Index3 block;
+  std::uint32_t mark;
+};
+AnswerWords words_of(const LaunchAnswer& answer, const char* file, int line) {
+  const auto words = __builtin_bit_cast(AnswerWords, answer);
+  if (words.mark != kCanceled && words.mark != kNotCanceled)
+    undefined_behaviour(file, line,
+                        "clusterlaunchcontrol.query_cancel: this is no answer of try_cancel; wait for its "
+                        "mbarrier before it is read");
+  return words;
+}
+}  // namespace
+
+void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line) {
+  BlockRunner::current()->cancel_cluster(to, barrier, multicast, file, line, __builtin_return_address(0));
+}
+
+/// A schedule may have started every cluster: then no request succeeds.
+void BlockRunner::cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line,
+                                 const void* pc) {
+  constexpr const char* kName = "clusterlaunchcontrol.try_cancel";
+  require_multiple(to, sizeof(LaunchAnswer), kName, file, line);
+  if (!owns(to) || !owns(barrier))
+    undefined_behaviour(file, line,
+                        "%s: the answer and the mbarrier must lie in the block's own shared memory", kName);
+  if (cancel_failed_)
+    undefined_behaviour(file, line, "%s: the block has seen a request fail, and makes another one", kName);
+  const unsigned all = cluster_ && multicast ? (1u << grid_->cluster_blocks) - 1 : 0;
+  if (all && cluster_->ended_mask)
+    undefined_behaviour(file, line, "%s with .multicast: a block of the cluster has left the kernel", kName);
+  const bool none_left =
+      schedule_ == Schedule::kReverse || (schedule_ == Schedule::kRandom && random() % 4 == 0);
+  const std::optional<Index3> block = none_left ? std::nullopt : grid_->cancel_next();
+  const AnswerWords answer{block.value_or(Index3{~0u, ~0u, ~0u}), block ? kCanceled : kNotCanceled};
+  for_each_receiver(to, barrier, all, [&](char* place, std::uint64_t* told) {
+    note_load(place, nullptr, sizeof answer, told, pc);
+    std::memset(place, kPoison, sizeof answer);  // it may be written at any time from now on
+    load(place, told, [=] {
+      std::memcpy(place, &answer, sizeof answer);
+      complete_bytes(told, sizeof answer);
+    });
+  });
+}
+
+bool is_canceled(const LaunchAnswer& answer, const char* file, int line) {
+  const bool canceled = words_of(answer, file, line).mark == kCanceled;
+  if (!canceled) BlockRunner::current()->note_failed_cancel();
+  return canceled;
+}
+
+Index3 first_canceled_block(const LaunchAnswer& answer, const char* file, int line) {
+  const AnswerWords words = words_of(answer, file, line);
+  if (words.mark != kCanceled)
+    undefined_behaviour(file, line,
+                        "clusterlaunchcontrol.query_cancel.get_first_ctaid: the request failed; ask "
+                        ".is_canceled first");
+  return words.block;
 }
 
 void finish_bulk_loads(const std::uint64_t* barrier) {

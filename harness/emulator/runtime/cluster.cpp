@@ -30,6 +30,7 @@ void BlockRunner::join_cluster(std::uint64_t k) {
   cluster_ = nullptr;
   cluster_rank_ = 0;
   bulk_loads_.clear();
+  cancel_failed_ = false;
   if (grid_->clusters) {
     cluster_ = &grid_->clusters[k / grid_->cluster_blocks];
     cluster_rank_ = static_cast<unsigned>(k % grid_->cluster_blocks);

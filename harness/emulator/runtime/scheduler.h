@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "include/capstone_emulator/core.h"
@@ -201,6 +202,11 @@ struct Grid {
   std::mutex children_mutex{};
   std::vector<Child> children{};  // run when the grid has ended
   std::uint64_t permuted(std::uint64_t k, std::uint64_t count) const;
+  /// Takes a cluster that has not started, for a block that runs already. @return its first block
+  std::optional<Index3> cancel_next() {
+    const std::uint64_t k = next.fetch_add(cluster_blocks);
+    return k < blocks ? std::optional(block_at(k)) : std::nullopt;
+  }
   /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the
   /// pool.
   Index3 block_at(std::uint64_t k) const;
@@ -245,6 +251,10 @@ class BlockRunner {
   std::vector<unsigned>& multiply_groups() {
     return multiply_groups_used_ = true, multiply_groups_[thread_->linear];
   }
+  /// A block that has seen a request for a cluster fail may make no further one.
+  void note_failed_cancel() { cancel_failed_ = true; }
+  void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line,
+                      const void* pc);
   Warp& warp() { return warps_[thread_->linear / kWarpSize]; }
   /// Have all warps of the running thread's warp group done so many wgmma?
   bool group_multiplied(unsigned count) const;
@@ -371,6 +381,7 @@ class BlockRunner {
   unsigned cluster_rank_ = 0;
   std::vector<std::uint64_t> cluster_phases_;  // of each thread's last arrival
   std::vector<BulkLoad> bulk_loads_;           // issued, and not yet assigned to a group
+  bool cancel_failed_ = false;
 
   // wgmma
   std::vector<std::vector<unsigned>> multiply_groups_;  // by thread

@@ -137,7 +137,7 @@ class InstructionReader {
     } else {
       require_zero(23, 1);
       require_zero(29, 1);
-      require_zero(30, 2);
+      if (!in_.stationary) require_zero(30, 2);  // how far .ws may shift B where it uses it again
       shape.m = field(24, 5) * 16;
       shape.integer = kind == TensorKind::kI8;
       shape.saturates = field(3, 1);
@@ -213,6 +213,13 @@ class InstructionReader {
             ": 0 or 2 with .scale_vec::2X, 0 with ::4X (9.7.16.10.7.2)");
   }
   void check_sizes(const Shape& shape, bool scaled) const {
+    if (in_.stationary) {
+      const bool possible = (shape.m == 32 || shape.m == 64 || shape.m == 128) &&
+                            (shape.n == 64 || shape.n == 128 || shape.n == 256);
+      if (!possible)
+        bad(std::to_string(shape.m) + " x " + std::to_string(shape.n) + " (M x N) does not exist for .ws");
+      return;
+    }
     const bool pair = in_.group == 2;
     const bool m = pair ? shape.m == 128 || shape.m == 256 : shape.m == 128 || (shape.m == 64 && !scaled);
     unsigned step = pair ? 16 : 8;
@@ -264,6 +271,23 @@ SharedMatrix read_matrix_descriptor(std::uint64_t descriptor, bool transposed, u
           transposed,
           element_bytes,
           coarse};
+}
+
+std::string swizzling_of(unsigned span) {
+  return span ? std::to_string(span) + "-byte swizzling" : "no swizzling";
+}
+
+/// A tile that a tensor copy brought lies as its tensor map says: the descriptor must say the same.
+void require_layout_of_copy(const SharedMatrix& matrix, const char* name, const TensorSite& site) {
+  const TensorBox* box = box_around(matrix.begin());
+  if (!box || (box->map.swizzle == matrix.span() && !matrix.coarse()) || !still_holds(*box)) return;
+  reject(site,
+         "matrix " + std::string(name) + " is read with " + swizzling_of(matrix.span()) +
+             (matrix.coarse() ? " in pieces of 32 bytes" : "") + ", and the tensor copy in " +
+             std::string(box->file ? box->file : "?") + ":" + std::to_string(box->line) + " wrote it with " +
+             swizzling_of(box->map.swizzle),
+         "the descriptor's bits 61 to 63 and the tensor map's CU_TENSOR_MAP_SWIZZLE_… must name one layout "
+         "(PTX ISA 9.0, 9.7.16.4.1, table 40)");
 }
 
 /// The blocks whose tensor memory and shared memory an instruction uses: one, or both of a pair.
@@ -341,13 +365,14 @@ Numbers numbers_in_shared(const SharedMatrix& matrix, unsigned rows, const Shape
   return numbers;
 }
 
-/// Lane of row `row` of `rows` in one block; `first` is the lane of the address (9.7.16.10.5).
-unsigned lane_of(unsigned row, unsigned rows, unsigned group, unsigned first) {
-  return rows == 64 && group == 1 ? row / 16 * 32 + row % 16 + first : row + first;
+/// Lane of row `row` of `rows` in one block (9.7.16.10.5). Layout F scatters 64 rows.
+unsigned lane_of(unsigned row, unsigned rows, const TensorMultiply& in) {
+  const unsigned first = in.d >> 16;
+  return rows == 64 && in.group == 1 && !in.stationary ? row / 16 * 32 + row % 16 + first : row + first;
 }
 
 /// K numbers of A side by side in eight columns; narrow ones in bytes as 9.7.16.10.4.3 and .5 say.
-Numbers numbers_in_tensor_memory(TensorMemory& memory, std::uint32_t address, unsigned rows, unsigned group,
+Numbers numbers_in_tensor_memory(TensorMemory& memory, const TensorMultiply& in, unsigned rows,
                                  const Shape& shape) {
   Numbers numbers(std::size_t{rows} * shape.k);
   const unsigned bits = bits_of(shape.a);
@@ -355,7 +380,7 @@ Numbers numbers_in_tensor_memory(TensorMemory& memory, std::uint32_t address, un
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned k = 0; k < shape.k; ++k) {
       std::uint32_t word =
-          *memory.cell(lane_of(row, rows, group, address >> 16), (address & 0xffff) + k / per_word);
+          *memory.cell(lane_of(row, rows, in), static_cast<unsigned>(in.a & 0xffff) + k / per_word);
       word = word >> (k % per_word * stored);
       if (stored < 32) word &= (1u << stored) - 1;
       if (bits == 4 && !shape.packed_four) word >>= 2;  // 00SEEM00
@@ -420,10 +445,8 @@ struct Product {
     if (shape.negate_a != shape.negate_b)
       for (float& number : columns_of_b) number = -number;
     for (unsigned i = 0; i < count; ++i) {
-      const Numbers left = in.a_in_shared
-                               ? numbers_in_shared(a[i], rows, shape, shape.a)
-                               : numbers_in_tensor_memory(*blocks.memory[i], static_cast<std::uint32_t>(in.a),
-                                                          rows, in.group, shape);
+      const Numbers left = in.a_in_shared ? numbers_in_shared(a[i], rows, shape, shape.a)
+                                          : numbers_in_tensor_memory(*blocks.memory[i], in, rows, shape);
       Numbers scale_a, scale_b;
       if (in.scales) {
         scale_a = scales_of(*blocks.memory[i], in.scale_a, rows, in.scales, shape.scale_a, shape.scale_powers,
@@ -448,15 +471,16 @@ struct Product {
     }
   }
 
-  /// Columns of D in a block: layout B has the second half of them in lanes 64 to 127.
-  bool halves() const { return in.group == 2 && shape.m == 128; }
+  /// D's columns in a block come in so many parts, one beneath the other: layouts B and E have two, of 64
+  /// lanes, layout G four, of 32.
+  unsigned parts() const {
+    if (in.stationary) return TensorMemory::kLanes / shape.m;
+    return in.group == 2 && shape.m == 128 ? 2 : 1;
+  }
   /// Where an element of D lies; null where disable-output-lane is set.
   std::uint32_t* place(unsigned block, unsigned rows, unsigned row, unsigned column) const {
-    unsigned lane = lane_of(row, rows, in.group, in.d >> 16), at = column;
-    if (halves()) {
-      lane += column / (shape.n / 2) * 64;
-      at = column % (shape.n / 2);
-    }
+    const unsigned each = shape.n / parts(), at = column % each,
+                   lane = lane_of(row, rows, in) + column / each * (TensorMemory::kLanes / parts());
     if (in.disabled[block * 4 + lane / 32] >> (lane % 32) & 1) return nullptr;
     return blocks.memory[block]->cell(lane, (in.d & 0xffff) + at);
   }
@@ -510,12 +534,17 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
     reject(site, "disable-output-lane has " + std::to_string(operands.masks) + " words",
            "4 words with .cta_group::1, 8 with ::2");
   const unsigned rows = shape.m / blocks.count, first_lane = operands.d >> 16;
-  const bool half_used = shape.m == 64;  // layout F: half of the lanes
+  const bool half_used = shape.m == 64 && !operands.stationary;  // layout F: half of the lanes
   if (first_lane != 0 && !(half_used && first_lane == 16))
     reject(site, "D begins at lane " + std::to_string(first_lane),
            "lane 0, or 16 where M is 64 (PTX ISA 9.0, 9.7.16.10.5)");
   if (!operands.a_in_shared && (operands.a >> 16) != first_lane)
     reject(site, "A and D begin at different lanes", "the same lane for both (PTX ISA 9.0, 9.7.16.10.5)");
+
+  if (operands.stationary && operands.zero_columns)
+    not_judgeable(file, line, "tcgen05.mma.ws with a zero-column mask");
+  if (operands.stationary && !operands.a_in_shared && shape.m != 128)
+    not_judgeable(file, line, "tcgen05.mma.ws with A in tensor memory and M below 128");
 
   Product product{operands, shape, blocks, {}, {}, site};
   auto matrix = [&](std::uint64_t descriptor, Narrow type, bool transposed, unsigned i, unsigned count,
@@ -523,6 +552,7 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
     const unsigned bytes = std::max(1u, bits_of(type) / 8);
     const SharedMatrix found =
         read_matrix_descriptor(descriptor, transposed, bytes, blocks.arena[i], name, site);
+    require_layout_of_copy(found, name, site);
     note_matrix(found, count, kRowBytes, blocks.arena[i], name, site, pc);
     return found;
   };
@@ -537,11 +567,11 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
 
   TensorWork work{nullptr, 0, site, {}, {}, {}};
   std::vector<unsigned> lanes;
-  for (unsigned row = 0; row < rows; ++row) lanes.push_back(lane_of(row, rows, operands.group, first_lane));
-  if (product.halves())
-    for (unsigned row = 0; row < rows; ++row) lanes.push_back(row + 64);
-  use_columns(blocks, operands.d, product.halves() ? shape.n / 2 : shape.n, operands.accumulate, true, lanes,
-              work, pc);
+  const unsigned parts = product.parts();
+  for (unsigned part = 0; part < parts; ++part)
+    for (unsigned row = 0; row < rows; ++row)
+      lanes.push_back(lane_of(row, rows, operands) + part * (TensorMemory::kLanes / parts));
+  use_columns(blocks, operands.d, shape.n / parts, operands.accumulate, true, lanes, work, pc);
   if (!operands.a_in_shared)
     use_columns(blocks, static_cast<std::uint32_t>(operands.a), kRowBytes / 4, true, false,
                 std::vector<unsigned>(lanes.begin(), lanes.begin() + rows), work, pc);
@@ -588,6 +618,7 @@ void tensor_copy(TensorCopy shape, unsigned packed_bits, unsigned group, std::ui
   std::vector<SharedMatrix> sources;
   for (unsigned i = 0; i < blocks.count; ++i) {
     sources.push_back(read_matrix_descriptor(descriptor, false, 1, blocks.arena[i], "s-desc", site));
+    require_layout_of_copy(sources[i], "s-desc", site);
     note_matrix(sources[i], rows, bytes, blocks.arena[i], "s-desc", site, pc);
   }
   std::vector<unsigned> lanes;

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "runtime/scheduler.h"
+#include "runtime/tensor_map.h"
 
 namespace capstone_emu {
 
@@ -91,10 +93,24 @@ struct TensorWork {
   std::function<void()> perform;         ///< empty: a commit
   std::vector<std::uint64_t*> barriers;  ///< that a commit tells
 };
+/// The last box that a tensor copy wrote to a place in shared memory.
+struct TensorBox {
+  const char* begin;
+  TensorMap map;
+  std::int32_t at[5];  ///< coordinates of the box
+  std::size_t bytes;
+  const char* file;  ///< of the copy
+  int line;
+};
 /// Of a block, or of all blocks of a cluster.
 struct TensorQueue {
   std::deque<TensorWork> work;
+  std::map<const char*, TensorBox> boxes;  ///< by where they begin
 };
+/// The box that a tensor copy wrote around the address; null: none did.
+const TensorBox* box_around(const char* address);
+/// Nothing else was written there since.
+bool still_holds(const TensorBox& box);
 
 /// The running thread's block, and the other block of its pair.
 TensorMemory& tensor_memory();

@@ -29,8 +29,17 @@ namespace {
 
 constexpr std::size_t kMaxLog = 64 * 1024;                              // [B]
 constexpr int kArch = 900, kOlderArch = 800, kTensorMemoryArch = 1000;  // values of __CUDA_ARCH__
+
+/// The first name in the text of instructions that only kTensorMemoryArch has here; empty: there is none.
+std::string_view newer_ptx(std::string_view text) {
+  for (const std::string_view name : {"tcgen05", "clusterlaunchcontrol"})
+    if (text.find(name) != std::string_view::npos) return name;
+  return {};
+}
 /// Said of every result of such a build.
-constexpr const char* kNeverRun = "tcgen05 is emulated from the ISA; never run on hardware here";
+std::string never_run(std::string_view name) {
+  return fmt::format("{} is emulated from the ISA; never run on hardware here", name);
+}
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
@@ -994,10 +1003,11 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
         .run();
   };
   CAPSTONE_TRY(const std::string source, read_file(request.source));
-  const bool named = source.find("tcgen05") != std::string::npos;
+  std::string_view newer = newer_ptx(source);
   if (request.cuda_arch != 0) {
     CAPSTONE_TRY(EmulatedArtifact built, built_for(request.cuda_arch, false));
-    if (named && request.cuda_arch / 100 == kTensorMemoryArch / 100) built.arch_note = kNeverRun;
+    if (!newer.empty() && request.cuda_arch / 100 == kTensorMemoryArch / 100)
+      built.arch_note = never_run(newer);
     return built;
   }
   auto allows = [&](int cuda_arch) {
@@ -1011,12 +1021,13 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   for (const bool whole : {true, false})
     for (const int cuda_arch : {kArch, kTensorMemoryArch, kOlderArch}) {
       if (cuda_arch != kArch && !allows(cuda_arch)) continue;
-      if (cuda_arch == kTensorMemoryArch && !named && reason.find("tcgen05") == std::string::npos) continue;
+      if (newer.empty()) newer = newer_ptx(reason);
+      if (cuda_arch == kTensorMemoryArch && newer.empty()) continue;
       CAPSTONE_TRY(EmulatedArtifact built, built_for(cuda_arch, whole));
       if (built.not_judgeable.empty() && (built.result.ok || cuda_arch == kArch)) {
         if (cuda_arch != kArch)
           built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", cuda_arch / 10, kArch / 10, reason);
-        if (cuda_arch == kTensorMemoryArch) built.arch_note += fmt::format("; {}", kNeverRun);
+        if (cuda_arch == kTensorMemoryArch) built.arch_note += "; " + never_run(newer);
         return built;
       }
       if (reason.empty()) reason = built.not_judgeable;

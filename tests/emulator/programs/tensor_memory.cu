@@ -194,7 +194,7 @@ void check_moves() {
 
 // ---- mma ------------------------------------------------------------------------------------------------------
 
-enum Form { kF16, kF16Ts, kF16Masked, kTf32, kTf32Ts, kF8, kF8Ts, kI8, kI8Ts, kMx8, kMx4, kNv4x2, kNv4x4 };
+enum Form { kF16, kF16Ts, kF16Masked, kTf32, kTf32Ts, kF8, kF8Ts, kI8, kI8Ts, kWs, kWsTs, kWsTf32, kWsF8, kWsI8, kMx8, kMx4, kNv4x2, kNv4x4 };
 struct Operands {
   uint64_t a, b;  // descriptors without the address
   uint32_t instruction;
@@ -245,6 +245,11 @@ __global__ void multiply(Operands in, const uint4* images, const uint32_t* words
       ISSUE(kF8Ts, "tcgen05.mma.cta_group::1.kind::f8f6f4.collector::a::fill [%0], [%5], %2, %3, p;")
       ISSUE(kI8, "tcgen05.mma.cta_group::1.kind::i8 [%0], %1, %2, %3, p;")
       ISSUE(kI8Ts, "tcgen05.mma.cta_group::1.kind::i8 [%0], [%5], %2, %3, p;")
+      ISSUE(kWs, "tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %2, %3, p;")
+      ISSUE(kWsTs, "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b1::fill [%0], [%5], %2, %3, p, 0;")
+      ISSUE(kWsTf32, "tcgen05.mma.ws.cta_group::1.kind::tf32.collector::b2::discard [%0], %1, %2, %3, p;")
+      ISSUE(kWsF8, "tcgen05.mma.ws.cta_group::1.kind::f8f6f4 [%0], %1, %2, %3, p, %6;", "l"(uint64_t{0}))
+      ISSUE(kWsI8, "tcgen05.mma.ws.cta_group::1.kind::i8.collector::b3::lastuse [%0], %1, %2, %3, p;")
       ISSUE(kMx8, "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%0], %1, %2, %3, [%6], [%7], p;", SCALES)
       ISSUE(kMx4, "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%0], %1, %2, %3, [%6], [%7], p;", SCALES)
       ISSUE(kNv4x2, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X [%0], %1, %2, %3, [%6], [%7], p;", SCALES)
@@ -398,6 +403,15 @@ const Case kCases[] = {
     {"s8", kI8, S8, S8, 128, 32, kSw128, kSw128, false, false, 2, true, false, false, false, 0, 0, false},
     {"u8 by s8", kI8, U8, S8, 64, 48, kSw64, kSw64, false, false, 2, PLAIN, 0, 0, false},
     {"s8 MN saturated", kI8, S8, S8, 128, 64, kSw64, kSw64, true, true, 2, true, false, false, true, 0, 0, false},
+    // weight-stationary: layouts D, E and G
+    {"ws 128x64", kWs, BF16, BF16, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 0, 0, false},
+    {"ws 64x128", kWs, BF16, BF16, 64, 128, kSw128, kSw128, false, false, 1, true, false, false, false, 0, 0, false},
+    {"ws 64x64 into f16", kWs, F16, F16, 64, 64, kNone, kSw64, false, false, 0, PLAIN, 0, 0, false},
+    {"ws 32x256", kWs, F16, F16, 32, 256, kSw128, kNone, false, false, 1, true, false, true, false, 0, 0, false},
+    {"ws TS 128x128", kWsTs, BF16, BF16, 128, 128, kNone, kSw128, false, false, 1, PLAIN, 0, 0, false},
+    {"ws tf32 32x64", kWsTf32, TF32, TF32, 32, 64, kSw128, kNone, false, false, 1, PLAIN, 0, 0, false},
+    {"ws e4m3 64x256", kWsF8, E4M3, E2M1, 64, 256, kSw128, kSw32, false, false, 1, PLAIN, 0, 0, false},
+    {"ws s8 32x128", kWsI8, S8, S8, 32, 128, kSw128, kSw128, false, false, 2, true, false, false, false, 0, 0, false},
     // block scaling
     {"mxf8 id 0", kMx8, E4M3, E4M3, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 0, 0, true},
     {"mxf8 id 1, 2", kMx8, E5M2, E2M1, 128, 64, kSw128, kSw128, false, false, 1, true, false, false, false, 1, 2, true},
@@ -410,7 +424,8 @@ const Case kCases[] = {
 
 bool block_scaled(Form form) { return form >= kMx8; }
 bool four_bits(Form form) { return form >= kMx4; }
-bool from_tensor_memory(Form form) { return form == kF16Ts || form == kTf32Ts || form == kF8Ts || form == kI8Ts; }
+bool from_tensor_memory(Form form) { return form == kF16Ts || form == kTf32Ts || form == kF8Ts || form == kI8Ts || form == kWsTs; }
+bool stationary(Form form) { return kWs <= form && form <= kWsI8; }
 
 uint32_t type_code(Form form, Type type) {
   if (four_bits(form)) return 1;
@@ -477,7 +492,10 @@ void check_product(const Case& c) {
   if (!from_tensor_memory(c.form)) write_image(a, c.m, depth, c.a, four_bits(c.form), layout_a, image.data());
   write_image(b, c.n, depth, c.b, four_bits(c.form), layout_b, image.data() + kImageA);
 
-  auto lane_of = [&](int row) { return c.m == 64 ? row / 16 * 32 + row % 16 : row; };  // layouts F and D
+  auto lane_of = [&](int row) { return c.m == 64 && !stationary(c.form) ? row / 16 * 32 + row % 16 : row; };  // layouts F and D
+  // layouts E and G: the columns in two or four parts, one beneath the other
+  const int part = stationary(c.form) ? c.n * c.m / 128 : c.n;
+  auto place_of = [&](int row, int column) { return (lane_of(row) + column / part * c.m) * 256 + column % part; };
   std::vector<uint32_t> words(128 * 24, 0), before(128 * 256);
   if (from_tensor_memory(c.form))
     for (int row = 0; row < c.m; ++row)
@@ -536,7 +554,7 @@ void check_product(const Case& c) {
       double sum = 0;
       for (int k = 0; k < depth; ++k) sum += static_cast<double>(x[k]) * y[k];
       if (c.negate_a != c.negate_b) sum = -sum;
-      uint32_t& word = expected[lane_of(row) * 256 + column];
+      uint32_t& word = expected[place_of(row, column)];
       if (c.form == kF16Masked && 32 <= row && row < 64 && 0xff00ffu >> (row - 32) & 1) continue;
       if (c.d_type == 2) {
         const double all = sum + (c.accumulate ? static_cast<int32_t>(word) : 0);

@@ -257,6 +257,15 @@ void tensor_copy_to_shared(char* to, const void* map, std::uint64_t* barrier, in
                            unsigned multicast, const char* file, int line);
 void tensor_copy_to_global(const void* map, const char* from, int rank, const std::int32_t* coordinates,
                            Reduction reduction, const char* file, int line);
+/// clusterlaunchcontrol (PTX ISA 9.0, 9.7.13.17): asks for a cluster that has not started, and writes the answer
+/// to `to`, 16 bytes, or there in all blocks of the cluster.
+void cancel_cluster(char* to, std::uint64_t* barrier, bool multicast, const char* file, int line);
+/// The answer in a register of 128 bits (9.7.13.18).
+struct LaunchAnswer {
+  std::uint64_t low, high;
+};
+bool is_canceled(const LaunchAnswer& answer, const char* file, int line);
+Index3 first_canceled_block(const LaunchAnswer& answer, const char* file, int line);
 /// Closes the thread's open bulk group; waits until at most that many groups are unfinished.
 void bulk_commit();
 void bulk_wait(unsigned still_pending);

@@ -41,7 +41,7 @@ struct Output {
 };
 /// A register that the assembly declares itself.
 struct Register {
-  std::uint64_t word = 0;
+  std::uint64_t word = 0, high = 0;  // `high`: of a register of 128 bits
   std::uint64_t bits() const { return word; }
   void set(std::uint64_t value) { word = value; }
 };

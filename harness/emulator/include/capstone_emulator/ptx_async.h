@@ -10,6 +10,32 @@ inline std::uint64_t* mbarrier_at(char* address, const char* file, int line) {
   return reinterpret_cast<std::uint64_t*>(address);
 }
 
+/// Registers of 128 bits.
+inline LaunchAnswer wide_of(const Register& from) { return {from.word, from.high}; }
+template <class T>
+inline LaunchAnswer wide_of(const Input<T>& from) {
+  return __builtin_bit_cast(LaunchAnswer, from.value);
+}
+template <class T>
+inline LaunchAnswer wide_of(const Output<T>& from) {
+  return __builtin_bit_cast(LaunchAnswer, from.place);
+}
+inline void put_wide(Register& to, const LaunchAnswer& value) {
+  to.word = value.low;
+  to.high = value.high;
+}
+template <class T>
+inline void put_wide(Output<T>& to, const LaunchAnswer& value) {
+  static_assert(sizeof(T) == sizeof value, "an operand of 128 bits");
+  std::memcpy(&to.place, &value, sizeof value);
+}
+inline LaunchAnswer load_wide(const char* from, const char* file, int line) {
+  require_aligned(from, sizeof(LaunchAnswer), "ld.b128", file, line);
+  LaunchAnswer value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 /// One lane of the mask, the same one each time.
 inline bool elect(std::uint32_t mask, const char* file, int line) {
   __syncwarp(mask, file, line);

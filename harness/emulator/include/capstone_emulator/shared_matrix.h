@@ -35,7 +35,10 @@ class SharedMatrix {
     const std::uintptr_t mask = span_ == 128 ? 7 : span_ == 64 ? 3 : span_ == 32 ? 1 : 0;
     return reinterpret_cast<const char*>(address ^ (address >> 7 & mask) << 4);
   }
+  const char* begin() const { return start_; }
   unsigned element_bytes() const { return bytes_; }
+  unsigned span() const { return span_; }
+  bool coarse() const { return coarse_; }
   bool transposed() const { return transposed_; }
 
  private:

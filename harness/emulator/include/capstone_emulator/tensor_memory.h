@@ -40,6 +40,8 @@ struct TensorMultiply {
   std::uint32_t scale_a, scale_b;
   unsigned masks;                ///< words of disable-output-lane that were given
   std::uint32_t disabled[8];
+  bool stationary = false;       ///< .ws (9.7.16.10.9.3)
+  std::uint64_t zero_columns = 0;  ///< its zero-column-mask-desc
 };
 void tensor_multiply(const TensorMultiply& operands, const char* file, int line);
 
