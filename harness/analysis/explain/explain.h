@@ -37,6 +37,9 @@ Result<Explanation> explain_run(const std::filesystem::path& program, const Expl
 /// @error the report does not follow the protocol.
 Result<Explanation> interpret(const Json& report, const ExplainRequest& request);
 
+/// The same of a whole program: every kernel that it launched. `compulsory_bytes` are those of the arrays.
+Result<Explanation> interpret_program(const Json& report, const std::filesystem::path& source);
+
 /// The predicted time: a lower bound for any kernel with these counts, at other sizes than those that were
 /// observed. What the problem has to move comes from its cost model at `sizes`; FLOPs and wavefronts of the
 /// run grow as the problem's FLOPs do (its bytes, where it has none).
