@@ -114,6 +114,23 @@ std::string kernel_table(const KernelCounts& kernel, const std::string& own_file
   return table.text(t);
 }
 
+/// What the lines that matter reach: loads and stores apart, arrays named.
+std::string array_table(const KernelCounts& kernel, const std::string& own_file, const Terminal& t) {
+  Table table({"line", "array", "access", "requests", "per request", "bytes asked for"},
+              {true, false, false, true, true, true});
+  bool any = false;
+  for (const LineCounts* c : lines_that_matter(kernel))
+    for (const ArrayTraffic& a : c->arrays) {
+      any = true;
+      table.row(
+          {place_of(*c, own_file), a.shared ? a.name + " (shared)" : a.name, a.access,
+           count(a.traffic.requests),
+           t.paint(tone_of(a.traffic), per_request(a.traffic) + (a.shared ? " wavefronts" : " sectors")),
+           format_bytes(double(a.traffic.bytes))});
+    }
+  return any ? table.text(t) : std::string();
+}
+
 std::string tensor_memory_text(const TensorMemoryTraffic& t) {
   std::string text =
       fmt::format("tensor memory: warps load {} and store {}; products and copies read {} and write {}",
@@ -141,26 +158,29 @@ std::string predicted_text(const ModelledFloor& floor, const Terminal& t) {
 }
 
 std::string explanation_text(const Explanation& e, const Terminal& t) {
-  std::string text =
-      fmt::format("{} of {} at {}", t.paint(Tone::kBold, e.source), e.problem_id, sizes_text(e.sizes));
+  std::string text = t.paint(Tone::kBold, e.source);
+  text += e.is_program() ? fmt::format(", {} kernels", e.kernels.size())
+                         : fmt::format(" of {} at {}", e.problem_id, sizes_text(e.sizes));
   for (const KernelCounts& kernel : e.kernels) {
     text += fmt::format("\n\n{}: {} {}, {} blocks, {} threads\n", t.paint(Tone::kBold, kernel.kernel),
                         kernel.launches, kernel.launches == 1 ? "launch" : "launches", kernel.blocks,
                         kernel.threads);
-    text += kernel_table(kernel, std::filesystem::path(e.source).filename().string(), t);
+    const std::string own_file = std::filesystem::path(e.source).filename().string();
+    text += kernel_table(kernel, own_file, t);
+    if (e.is_program()) text += "\n" + array_table(kernel, own_file, t);
   }
   text += t.paint(Tone::kDim,
                   "\nsectors: of 32 bytes, per request of a warp to global memory; wavefronts: per request "
                   "to shared memory; in brackets what would do;\n"
                   "lanes: active of 32; moved: sectors touched; FLOP/B: a byte asked for in either memory; "
-                  "cost: modelled share of the clocks at " +
-                      e.place_of_shares());
+                  "cost: modelled share of the clocks" +
+                      (e.is_program() ? "" : " at " + e.place_of_shares()));
   const double again = e.compulsory_bytes > 0 ? e.moved_bytes() / e.compulsory_bytes : 0;
   text += fmt::format(
       "\n\ntouched {} of global memory{}; {} FLOP{}; {:.3g} FLOP a byte asked for",
       format_bytes(e.moved_bytes()),
-      again > 0 ? fmt::format(", {:.3g} times the {} that the problem has to move", again,
-                              format_bytes(e.compulsory_bytes))
+      again > 0 ? fmt::format(", {:.3g} times the {} that {}", again, format_bytes(e.compulsory_bytes),
+                              e.what_is_compulsory())
                 : "",
       e.total.flops ? count(e.total.flops) : "0",
       e.compulsory_flops > 0 ? fmt::format(" (the best algorithm: {:.3g}M)", e.compulsory_flops / 1e6) : "",

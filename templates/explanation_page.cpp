@@ -86,14 +86,15 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   CAPSTONE_TRY(std::string css, pages.style());
   page.SetValue("CSS", css);
   page.SetValue("TITLE", to_utf8(e.source));
-  page.SetValue("PROBLEM", to_utf8(e.problem_id));
-  page.SetValue("SIZES", to_utf8(sizes_text(e.sizes)));
-  page.SetValue("COST_AT", to_utf8(e.place_of_shares()));
+  page.SetValue("PLACE",
+                e.is_program() ? "a whole program" : to_utf8(e.problem_id + " at " + sizes_text(e.sizes)));
+  page.SetValue("COST_AT", e.is_program() ? "" : to_utf8(", at " + e.place_of_shares() + ","));
   page.SetValue("MOVED", format_bytes(e.moved_bytes()));
   if (e.compulsory_bytes > 0) {
     auto* again = page.AddSectionDictionary("AGAIN");
     again->SetValue("TIMES", fmt::format("{:.3g}", e.moved_bytes() / e.compulsory_bytes));
     again->SetValue("COMPULSORY", format_bytes(e.compulsory_bytes));
+    again->SetValue("WHAT", e.what_is_compulsory());
   }
   if (e.compulsory_flops > 0)
     page.AddSectionDictionary("BEST")->SetValue("BEST_FLOPS",

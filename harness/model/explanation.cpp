@@ -26,6 +26,23 @@ Traffic traffic_from(const Json& json) {
   return t;
 }
 
+Json to(const ArrayTraffic& a) {
+  return {{"name", a.name},
+          {"shared", a.shared},
+          {"access", a.access},
+          {"size", a.size},
+          {"traffic", to(a.traffic)}};
+}
+ArrayTraffic array_from(const Json& json) {
+  ArrayTraffic a;
+  read(json, "name", a.name);
+  read(json, "shared", a.shared);
+  read(json, "access", a.access);
+  read(json, "size", a.size);
+  read_with(json, "traffic", a.traffic, traffic_from);
+  return a;
+}
+
 Json to(const LineCounts& c) {
   Json json = Json::object();
   if (c.line) json = {{"file", c.file}, {"line", c.line}, {"text", c.text}};
@@ -39,6 +56,7 @@ Json to(const LineCounts& c) {
                    {"atomics", c.atomics},
                    {"share", c.share}});
   if (c.tensor.any()) json["tensor_memory"] = c.tensor;
+  for (const ArrayTraffic& array : c.arrays) json["arrays"].push_back(to(array));
   return json;
 }
 LineCounts line_from(const Json& json) {
@@ -56,6 +74,7 @@ LineCounts line_from(const Json& json) {
   read(json, "atomics", c.atomics);
   read(json, "share", c.share);
   if (json.contains("tensor_memory")) c.tensor = json["tensor_memory"].get<TensorMemoryTraffic>();
+  read_each(json, "arrays", c.arrays, array_from);
   return c;
 }
 

@@ -36,6 +36,15 @@ struct TensorMemoryTraffic {
   void add(const TensorMemoryTraffic& other);
 };
 
+/// What one line reads or writes of one array: loads, stores and atomic operations apart.
+struct ArrayTraffic {
+  std::string name;        ///< as the launch passes it, of the tensor, or of the shared variable
+  bool shared = false;     ///< then `traffic` counts wavefronts, else sectors
+  std::string access;      ///< "load", "store", "atomic"
+  std::uint64_t size = 0;  ///< [B] of the whole array; 0: unknown
+  Traffic traffic;
+};
+
 /// The counts of one source line of a kernel, or the sum of several lines.
 struct LineCounts {
   std::string file;  ///< as the compiler names it, relative to the kernel's folder
@@ -46,7 +55,8 @@ struct LineCounts {
   std::uint64_t store_sectors = 0;      ///< of the sectors in `global.units`
   std::uint64_t flops = 0, barriers = 0, atomics = 0;
   TensorMemoryTraffic tensor = {};
-  double share = 0;  ///< of the modelled cost of all lines, 0 … 1
+  double share = 0;                       ///< of the modelled cost of all lines, 0 … 1
+  std::vector<ArrayTraffic> arrays = {};  ///< of a line, not of a sum; empty in older records
   /// [FLOP/B], per byte that the lanes requested in both kinds of memory
   double intensity() const {
     return global.bytes + shared.bytes ? double(flops) / double(global.bytes + shared.bytes) : 0;
@@ -95,13 +105,14 @@ struct Explanation {
   std::string candidate;  ///< "human", "llm", "together", or empty for a file
   std::string version;    ///< as measured; empty if it was never measured
   std::string source, source_sha256;
-  std::string problem_id;
+  std::string problem_id;  ///< empty: a whole program
   Json sizes;
   std::vector<KernelCounts> kernels;
-  LineCounts total;                                   ///< file, line and text empty
-  double compulsory_bytes = 0, compulsory_flops = 0;  ///< the problem's cost model at these sizes
-  std::vector<Advice> advice;                         ///< at most three, the most expensive line first
-  Json shares_at = {};  ///< the sizes of shares and advice; null: those of the counts
+  LineCounts total;  ///< file, line and text empty
+  /// The problem's cost model at these sizes. Of a program: the bytes that the arrays of each launch hold.
+  double compulsory_bytes = 0, compulsory_flops = 0;
+  std::vector<Advice> advice;  ///< at most three, the most expensive line first
+  Json shares_at = {};         ///< the sizes of shares and advice; null: those of the counts
   /// [B] what moved_bytes() would be at the problem's measured size, by a rule learnt from larger runs; 0:
   /// unknown
   double moved_at_measured = 0;
@@ -111,6 +122,11 @@ struct Explanation {
   /// L1 passes and FLOPs at the measured size, by the same rule; passes 0: unknown. Not in the record.
   double passes_at_measured = 0, flops_at_measured = 0;
 
+  bool is_program() const { return problem_id.empty(); }
+  /// What compulsory_bytes are: "the problem has to move".
+  const char* what_is_compulsory() const {
+    return is_program() ? "the arrays of its launches hold" : "the problem has to move";
+  }
   double moved_bytes() const { return total.moved_bytes(); }
   /// "rows=16384, cols=4096": where the shares and the advice hold
   std::string place_of_shares() const;

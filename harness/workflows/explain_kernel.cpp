@@ -3,6 +3,7 @@
 #include "harness/analysis/explain/explain.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/emulator/rewriter/cxx_tokens.h"
 #include "harness/workflows/chosen_kernel.h"
 #include "harness/workflows/output_path.h"
 #include "harness/workflows/results.h"
@@ -56,6 +57,52 @@ Result<Explanation> explain_kernel(const ExplainKernelRequest& request, const Wo
     }));
   if (!html.empty()) {
     CAPSTONE_TRY(const std::string page, explanation_page(e, kernel.source, workspace.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(html, page));
+  }
+  return e;
+}
+
+bool is_program(const fs::path& file) {
+  constexpr std::size_t kMaxSource = 16u << 20;  // [B]
+  const auto text = file.extension() == ".cu" ? read_file(file, kMaxSource) : Result<std::string>();
+  if (!text) return false;
+  int depth = 0;
+  std::string_view before;
+  for (const CxxToken& token : cxx_tokens(*text)) {
+    if (token.kind == CxxTokenKind::kComment || token.kind == CxxTokenKind::kDirective) continue;
+    if (token.text == "{") ++depth;
+    if (token.text == "}") --depth;
+    if (depth == 0 && before == "main" && token.text == "(") return true;
+    before = token.text;
+  }
+  return false;
+}
+
+Result<Explanation> explain_program(ExplainProgramRequest request, const Workspace& workspace,
+                                    const ProgressSink& progress,
+                                    const std::function<void(const std::string&)>& say) {
+  CAPSTONE_TRY(const std::string digest, sha256_file(request.program.source));
+  CAPSTONE_TRY(const fs::path html, early_output(workspace, request.html, Output::kPage));
+  narration_to(progress)("building with every access observed, and running");
+  request.program.observe = true;
+  CAPSTONE_TRY(const ProgramRun run, run_emulated_program(request.program, workspace.resources));
+  if (!run.build.result.ok && run.build.not_judgeable.empty()) say(run.build.result.log);
+  CAPSTONE_CHECK(expect_built(run));
+  const bool mistaken = names_a_mistake(run.process.err);
+  if (mistaken || run.process.end != ProcessResult::End::kExited) say(run.process.err);
+  CAPSTONE_CHECK(expect_ended(run, request.program));
+  if (mistaken || run.report.is_null())
+    return fail("the program cannot be explained: it " +
+                    std::string(mistaken ? "makes the mistake above"
+                                         : "ended without returning from main() or calling exit()"),
+                request.program.source.string(), "first make `capstone run --check all` find nothing",
+                ExitCode::kGateOneFailed);
+  CAPSTONE_TRY(Explanation e, interpret_program(run.report, request.program.source));
+  e.source = request.program.source.filename().string();
+  e.source_sha256 = digest;
+  if (!html.empty()) {
+    CAPSTONE_TRY(const std::string page,
+                 explanation_page(e, request.program.source, workspace.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(html, page));
   }
   return e;

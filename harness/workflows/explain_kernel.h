@@ -1,9 +1,11 @@
 #pragma once
 // `explain` and `profile`: what a kernel does and why it takes its time. No verdict.
+#include <functional>
 #include <string>
 
 #include "harness/analysis/profile/profile.h"
 #include "harness/model/explanation.h"
+#include "harness/runtime/build/run_program.h"
 #include "harness/workflows/workspace.h"
 
 namespace capstone::workflows {
@@ -19,6 +21,19 @@ struct ExplainKernelRequest {
 /// @error too large for the emulator; the source changed in the meantime.
 Result<Explanation> explain_kernel(const ExplainKernelRequest& request, const Workspace& workspace,
                                    const ProgressSink& progress);
+
+struct ExplainProgramRequest {
+  ProgramRequest program;
+  std::string html;  ///< as above
+};
+/// Whether the file is a .cu with a main().
+bool is_program(const std::filesystem::path& file);
+/// Counts on the CPU what each line of each kernel costs that a whole program launches. `say` gets what the
+/// compiler, or a program that makes a mistake, printed.
+/// @error it does not build, does not end, or makes a mistake that the instrumented build finds.
+Result<Explanation> explain_program(ExplainProgramRequest request, const Workspace& workspace,
+                                    const ProgressSink& progress,
+                                    const std::function<void(const std::string&)>& say);
 
 struct ProfileKernelRequest {
   std::string what = "human", problem, size;  ///< as above

@@ -15,10 +15,10 @@
 <header class="masthead">
 <p class="kicker">What each line costs</p>
 <h1>{{TITLE}}</h1>
-<p class="byline">{{PROBLEM}}<span class="sep">·</span>{{SIZES}}<span class="sep">·</span>counted on the CPU, identical on every machine</p>
+<p class="byline">{{PLACE}}<span class="sep">·</span>counted on the CPU, identical on every machine</p>
 </header>
 <main>
-<dl class="facts"><div><dt>Global memory</dt><dd>{{MOVED}} of traffic{{#AGAIN}}, {{TIMES}} times the {{COMPULSORY}} that the problem needs{{/AGAIN}}</dd></div>
+<dl class="facts"><div><dt>Global memory</dt><dd>{{MOVED}} of traffic{{#AGAIN}}, {{TIMES}} times the {{COMPULSORY}} that {{WHAT}}{{/AGAIN}}</dd></div>
 <div><dt>Arithmetic</dt><dd>{{FLOPS}} FLOP{{#BEST}} (the best algorithm: {{BEST_FLOPS}}){{/BEST}}; {{INTENSITY}} FLOP per byte requested from global memory</dd></div>{{#KERNEL}}
 <div><dt>{{NAME}}</dt><dd>launches: {{LAUNCHES}}, blocks: {{BLOCKS}}, threads: {{THREADS}}</dd></div>{{/KERNEL}}
 </dl>
@@ -33,6 +33,6 @@
 <tr class="{{HEAT}}"><td class="number muted">{{NUMBER}}</td><td class="source">{{#PART}}<span class="{{KIND}}">{{TEXT:p}}</span>{{/PART}}</td><td class="number">{{COST}}</td><td class="number {{SECTORS_TONE}}">{{SECTORS}}</td><td class="number {{WAVEFRONTS_TONE}}">{{WAVEFRONTS}}</td><td class="number">{{LANES}}</td><td class="number">{{MOVED}}</td><td class="number">{{FLOPS}}</td><td class="number">{{INTENSITY}}</td><td class="number">{{BARRIERS}}</td><td class="number">{{ATOMICS}}</td></tr>{{/LINE}}
 </tbody></table></div>
 {{/SOURCE}}</main>
-<footer><p class="fine">Sectors: 32-byte sectors per request of a warp to global memory. Wavefronts: per request to shared memory. The number after the slash is the ideal; the pair is in bold if the kernel needs at least 1.25 times the ideal. Lanes: active lanes of 32. Moved: bytes of the sectors touched. FLOP/B: per byte requested from global or shared memory. Cost: the line's share, at {{COST_AT}}, of the clock cycles that one SM needs at least: one cycle for a wavefront, for two sectors, or for 256 FLOP.</p></footer>
+<footer><p class="fine">Sectors: 32-byte sectors per request of a warp to global memory. Wavefronts: per request to shared memory. The number after the slash is the ideal; the pair is in bold if the kernel needs at least 1.25 times the ideal. Lanes: active lanes of 32. Moved: bytes of the sectors touched. FLOP/B: per byte requested from global or shared memory. Cost: the line's share{{COST_AT}} of the clock cycles that one SM needs at least: one cycle for a wavefront, for two sectors, or for 256 FLOP.</p></footer>
 </body>
 </html>

@@ -222,14 +222,106 @@ TEST_F(Explain, ACrashNamesItsLine) {
 }
 
 TEST_F(Explain, WhatTheCpuCannotRunIsNotTheKernelsFault) {
-  fs::path root =
-      project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.mma.ws;\"); }",
-                          "  other<<<1, 32, 0, stream>>>();"));
+  fs::path root = project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.mma.ws;\"); }",
+                                      "  other<<<1, 32, 0, stream>>>();"));
   Outcome answer = explain(root);
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "error: the CPU cannot run this kernel"));
   EXPECT_TRUE(says(answer.err, "tcgen05"));
   EXPECT_TRUE(says(answer.err, "hint: measure it with ncu on a GPU"));
+}
+
+// Two kernels of one program: a transpose whose stores are strided, and a product that reads its rows again.
+constexpr const char* kTwoKernels =
+    "#include <cstdio>\n"
+    "__global__ void transpose(const float* in, float* out, int n) {\n"
+    "  int x = threadIdx.x, y = blockIdx.x;\n"
+    "  out[x * n + y] = in[y * n + x];\n"
+    "}\n"
+    "__global__ void product(const float* a, const float* b, float* c, int n) {\n"
+    "  __shared__ float row[32];\n"
+    "  row[threadIdx.x] = a[blockIdx.x * n + threadIdx.x];\n"
+    "  __syncthreads();\n"
+    "  float sum = 0;\n"
+    "  for (int k = 0; k < n; ++k) sum += row[k] * b[k * n + threadIdx.x];\n"
+    "  c[blockIdx.x * n + threadIdx.x] = sum;\n"
+    "}\n"
+    "int main(int argc, char** argv) {\n"
+    "  const int n = 32;\n"
+    "  float *d_in, *d_out, *d_c;\n"
+    "  cudaMalloc(&d_in, 4 * n * n); cudaMalloc(&d_out, 4 * n * n); cudaMalloc(&d_c, 4 * n * n);\n"
+    "  cudaMemset(d_in, 0, 4 * n * n);\n"
+    "  for (int i = 1; i < argc; ++i) transpose<<<n, n>>>(d_in, d_out, n);\n"
+    "  product<<<n, n>>>(d_in, d_out, d_c, n);\n"
+    "  cudaDeviceSynchronize();\n"
+    "  std::puts(\"done\");\n"
+    "  return 7;\n"
+    "}\n";
+
+TEST_F(Explain, AProgramIsExplainedByKernelAndLineWithItsArraysNamed) {
+  spit(home_ / "two.cu", kTwoKernels);
+  const Outcome explained = capstone({"explain", "two.cu", "--", "once", "again"}, {.cwd = home_});
+  ASSERT_EQ(explained.code, 0) << explained;
+  EXPECT_TRUE(says(explained.out, "two.cu, 2 kernels"));
+  EXPECT_TRUE(says(explained.out, "transpose: 2 launches, 64 blocks, 2048 threads"));
+  EXPECT_TRUE(says(explained.out, "product: 1 launch, 32 blocks, 1024 threads"));
+  EXPECT_TRUE(says(explained.out, "two.cu:4, ")) << explained;
+  EXPECT_TRUE(says(explained.out,
+                   "uncoalesced: a load of a warp touches 4.0 sectors of 32 bytes and a store "
+                   "32.0, where 4.0 would do"));
+  EXPECT_TRUE(says(explained.out, "remedy: let neighbouring threads"));
+  const Outcome again = capstone({"explain", "two.cu", "--format", "json", "--", "once"}, {.cwd = home_});
+  const Json json = Json::parse(again.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << again;
+  EXPECT_EQ(json["problem_id"], "");
+  const Json& line = json["kernels"][0]["lines"][0];
+  EXPECT_EQ(line["line"], 4);
+  ASSERT_EQ(line["arrays"].size(), 2u) << line;
+  EXPECT_EQ(line["arrays"][0]["name"], "d_in");
+  EXPECT_EQ(line["arrays"][0]["access"], "load");
+  EXPECT_EQ(line["arrays"][0]["traffic"]["units"], 32 * 4);
+  EXPECT_EQ(line["arrays"][1]["name"], "d_out");
+  EXPECT_EQ(line["arrays"][1]["access"], "store");
+  EXPECT_EQ(line["arrays"][1]["traffic"]["units"], 32 * 32);
+  EXPECT_EQ(line["arrays"][1]["size"], 4096);
+  bool shared = false;
+  for (const Json& each : json["kernels"][1]["lines"])
+    for (const Json& array : each.value("arrays", Json::array()))
+      shared |= array["name"] == "row" && array["shared"] == true && array["access"] == "load";
+  EXPECT_TRUE(shared) << json["kernels"][1];
+  // Transpose and product hold two and three arrays of 4 KiB.
+  EXPECT_EQ(json["compulsory_bytes"], 5 * 4096);
+}
+
+TEST_F(Explain, ValuesThatAProgramReadsAgainAreNamed) {
+  spit(home_ / "two.cu", kTwoKernels);
+  const Outcome explained =
+      capstone({"explain", "two.cu", "--html", "heat.html", "--", "once"}, {.cwd = home_});
+  ASSERT_EQ(explained.code, 0) << explained;
+  EXPECT_TRUE(says(explained.out,
+                   "what the arrays of its launches hold: the same values are loaded "
+                   "repeatedly"));
+  const std::string page = slurp(home_ / "heat.html");
+  EXPECT_TRUE(says(page, "a whole program"));
+  EXPECT_EQ(page.find("{{"), std::string::npos);
+}
+
+TEST_F(Explain, AProgramThatIsWrongOrNoProgramIsRefused) {
+  spit(home_ / "racy.cu",
+       "__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  "
+       "y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+       "int main() { float* y; cudaMalloc(&y, 256); k<<<1, 64>>>(y); return cudaDeviceSynchronize(); }\n");
+  const Outcome racy = capstone({"explain", "racy.cu"}, {.cwd = home_});
+  EXPECT_EQ(racy.code, 1) << racy;
+  EXPECT_TRUE(says(racy.err, "race on shared memory `s`"));
+  EXPECT_TRUE(says(racy.err, "the program cannot be explained"));
+  spit(home_ / "broken.cu", "int main() {\n  return nothing;\n}\n");
+  const Outcome broken = capstone({"explain", "broken.cu"}, {.cwd = home_});
+  EXPECT_EQ(broken.code, 1) << broken;
+  EXPECT_TRUE(says(broken.err, "broken.cu:2"));
+  const Outcome rung = capstone({"explain", "01", "--problem", "sgemm", "--", "word"}, {.cwd = home_});
+  EXPECT_EQ(rung.code, 2) << rung;
+  EXPECT_TRUE(says(rung.err, "only a program with a main() takes arguments"));
 }
 
 TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {

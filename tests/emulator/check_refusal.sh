@@ -27,6 +27,10 @@ expect 1 'block (0,0,0), thread (3,0,0)' <<'CU'
 __global__ void k(int* p) { if (threadIdx.x == 3) *p = 1; }
 int main() { k<<<1, 32>>>(nullptr); }
 CU
+expect 1 "kernel.cu:2: error: kernel 'k' is called without <<<>>>" <<'CU'
+__global__ void k(int* p) { *p = 1; }
+int main() { k(nullptr); }
+CU
 expect 0 'seven 7' <<'CU'
 #include <cstdio>
 __global__ void k() { printf("seven %d\n", 7); }

@@ -112,6 +112,25 @@ TEST(Launch, InsideAKernelIsAnError) {
             "kernel.cu:2: a kernel launches a kernel: that needs nvcc -rdc=true");
 }
 
+TEST(Launch, AKernelThatIsCalledWithoutItIsAnError) {
+  const std::string kernels =
+      "capstone_emu_global void k(int* p) {} template <class T> capstone_emu_global void t(T* p) {}\n";
+  EXPECT_EQ(only_finding(kernels + "int main() { k(nullptr); }"),
+            "kernel.cu:2: kernel 'k' is called without <<<>>>");
+  EXPECT_EQ(only_finding(kernels + "int main() {\n  if (1) t<int>(nullptr);\n}"),
+            "kernel.cu:3: kernel 't' is called without <<<>>>");
+  const auto accepts = [&](const std::string& text) {
+    EXPECT_TRUE(rewrite_file(kernels + text).findings.empty()) << text;
+  };
+  accepts(
+      "int main() { k<<<1, 1>>>(nullptr); t<int><<<1, 1>>>(nullptr); auto f = k; f<<<1, 1>>>(nullptr); }");
+  accepts("void k(long n) { k<<<1, 1>>>(nullptr); } int main() { k(3L); }");
+  accepts("struct S { void k(int); }; int main() { S s; s.k(1); }");
+  accepts("int main() { auto k = [](int) {}; k(1); }");
+  accepts("template capstone_emu_global void t<float>(float*); void host(int) {} int main() { host(1); }");
+  accepts("template <> capstone_emu_global void t(int* p) {} int main() { t<<<1, 1>>>((int*)0); }");
+}
+
 TEST(Launch, BoundsAreTheFirstStatementOfTheKernel) {
   const Rewritten result = rewrite_file(
       "template <int N> capstone_emu_global void capstone_emu_launch_bounds(f<N, 2>(1), 2) k(int* p) { *p = "

@@ -49,8 +49,8 @@ double l1_passes(const LineCounts& c) {
   return double(c.shared.units) + std::max(double(c.global.requests), double(c.global.units) / 4);
 }
 
-Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes,
-                 double moved_bytes) {
+Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes, double moved_bytes,
+                 std::string_view needed) {
   Advice advice{kernel.kernel, c.file, c.line, c.share, {}, {}, {}};
   const auto say = [&advice](const char* pattern, std::string what, std::string remedy) {
     advice.pattern = pattern;
@@ -91,15 +91,15 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
     if (compulsory_bytes > 0 && double(c.global.bytes) >= kRepeated * compulsory_bytes)
       return say(
           "redundant loads",
-          fmt::format(
-              "requests {} in total, {} what the problem has to move: the same values are loaded repeatedly",
-              format_bytes(double(c.global.bytes)), times(double(c.global.bytes) / compulsory_bytes)),
+          fmt::format("requests {} in total, {} what {}: the same values are loaded repeatedly",
+                      format_bytes(double(c.global.bytes)), times(double(c.global.bytes) / compulsory_bytes),
+                      needed),
           "load a tile once into shared memory, or compute several results per thread in registers, and use "
           "each value many times");
     if (compulsory_bytes > 0 && moved_bytes >= kAgain * compulsory_bytes)
       return say("traffic",
-                 fmt::format("moves {}; all lines together move {} what the problem has to move",
-                             format_bytes(c.moved_bytes()), times(moved_bytes / compulsory_bytes)),
+                 fmt::format("moves {}; all lines together move {} what {}", format_bytes(c.moved_bytes()),
+                             times(moved_bytes / compulsory_bytes), needed),
                  "read each value once: keep it in registers or shared memory, take larger tiles, or fuse "
                  "kernels");
     const double bytes_a_lane =
@@ -163,7 +163,8 @@ void rank_lines(Explanation& e,
   if (ranked.size() > kAdvice) ranked.resize(kAdvice);
   e.advice.clear();
   for (const Ranked& r : ranked)
-    e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes, e.moved_bytes()));
+    e.advice.push_back(
+        advice_on(*r.line, *r.kernel, e.compulsory_bytes, e.moved_bytes(), e.what_is_compulsory()));
 }
 
 }  // namespace capstone

@@ -15,11 +15,11 @@ double modelled_clocks(const LineCounts& counts);
 /// wavefront, one for a request to global memory and each further four of its sectors (128 B).
 double l1_passes(const LineCounts& counts);
 
-/// The most important advice on a line.
+/// The most important advice on a line. `needed` says what compulsory_bytes are.
 /// @param compulsory_bytes  what the problem has to move at these sizes [B]
 /// @param moved_bytes       what all lines move together [B]
 Advice advice_on(const LineCounts& counts, const KernelCounts& kernel, double compulsory_bytes,
-                 double moved_bytes);
+                 double moved_bytes, std::string_view needed = "the problem has to move");
 
 /// Gives each line its share of all lines' clocks, and `e` the advice on the dearest ones.
 void rank_lines(Explanation& e,

@@ -38,6 +38,9 @@ Result<Explanation> explain_run(const std::filesystem::path& program, const Expl
 /// @error the report does not follow the protocol.
 Result<Explanation> interpret(const Json& report, const ExplainRequest& request);
 
+/// The same of a whole program: every kernel that it launched. `compulsory_bytes` are those of the arrays.
+Result<Explanation> interpret_program(const Json& report, const std::filesystem::path& source);
+
 /// The predicted time: a lower bound for any kernel with these counts, at the problem's measured size. What
 /// the problem has to move comes from its cost model there. FLOPs and L1 passes grow by the rule of growth.h;
 /// where it does not hold, as the problem's FLOPs do (its bytes, where it has none).

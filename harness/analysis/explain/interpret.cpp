@@ -66,6 +66,9 @@ LineCounts line_of(const Json& json, Sources& sources) {
   c.barriers = json.at("barriers");
   c.atomics = json.at("atomics");
   if (json.contains("tensor_memory")) c.tensor = json["tensor_memory"].get<TensorMemoryTraffic>();
+  for (const Json& array : json.value("arrays", Json::array()))
+    c.arrays.push_back({to_utf8(array.at("name").get<std::string>()), array.at("memory") == "shared",
+                        array.at("access"), array.at("size"), traffic_of(array, "units", "ideal")});
   return c;
 }
 
@@ -127,14 +130,12 @@ Result<ModelledFloor> modelled_floor(const Explanation& e, const Problem& proble
   return floor;
 }
 
-Result<Explanation> interpret(const Json& report, const ExplainRequest& request) {
+namespace {
+
+// Kernels and total; the rest is left empty.
+Result<Explanation> counts_of(const Json& report, const std::filesystem::path& folder) {
   Explanation e;
-  e.problem_id = request.problem->id;
-  e.sizes = sizes_json(request.sizes);
-  CAPSTONE_TRY(Cost cost, cost_at(*request.problem, request.sizes));
-  e.compulsory_bytes = cost.bytes;
-  e.compulsory_flops = cost.flops;
-  Sources sources(request.source.parent_path());
+  Sources sources(folder);
   try {
     for (const Json& json : report.at("kernels")) {
       KernelCounts kernel{json.at("kernel"),
@@ -156,8 +157,40 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   } catch (const std::exception& error) {
     return fail(malformed(error.what()));
   }
-  rank_lines(e, [](const KernelCounts&, const LineCounts& line) { return modelled_clocks(line); });
   e.total.share = e.kernels.empty() ? 0 : 1;
+  return e;
+}
+
+double clocks_as_counted(const KernelCounts&, const LineCounts& line) { return modelled_clocks(line); }
+
+// [B] An upper bound of what the launches have to move: an array may be used in part, or by some of them.
+double bytes_of_arrays(const KernelCounts& kernel) {
+  std::map<std::string, std::uint64_t> sizes;
+  for (const LineCounts& line : kernel.lines)
+    for (const ArrayTraffic& array : line.arrays)
+      if (!array.shared) sizes[array.name] = std::max(sizes[array.name], array.size);
+  double sum = 0;
+  for (const auto& [name, size] : sizes) sum += double(size);
+  return sum * double(kernel.launches);
+}
+
+}  // namespace
+
+Result<Explanation> interpret_program(const Json& report, const std::filesystem::path& source) {
+  CAPSTONE_TRY(Explanation e, counts_of(report, source.parent_path()));
+  for (const KernelCounts& kernel : e.kernels) e.compulsory_bytes += bytes_of_arrays(kernel);
+  rank_lines(e, clocks_as_counted);
+  return e;
+}
+
+Result<Explanation> interpret(const Json& report, const ExplainRequest& request) {
+  CAPSTONE_TRY(Explanation e, counts_of(report, request.source.parent_path()));
+  e.problem_id = request.problem->id;
+  e.sizes = sizes_json(request.sizes);
+  CAPSTONE_TRY(Cost cost, cost_at(*request.problem, request.sizes));
+  e.compulsory_bytes = cost.bytes;
+  e.compulsory_flops = cost.flops;
+  rank_lines(e, clocks_as_counted);
   e.caution = caution_of(*request.problem, request.sizes);
   if (request.device) {
     CAPSTONE_TRY(e.floor, modelled_floor(e, *request.problem, *request.device));

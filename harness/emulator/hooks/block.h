@@ -131,6 +131,12 @@ struct Block {
   MultiplierReads multipliers[kMaxThreads / kWarpGroupSize];
 };
 
+inline constexpr const char* kDynamicShared = "dynamic shared memory";
+/// The shared variable at an offset: its slot's label, "tile in kernel.cu:12", or kDynamicShared; null: none.
+const char* shared_label(const Block& block, std::size_t offset);
+/// "tile in kernel.cu:12" → "tile"
+std::string short_name(const std::string& label);
+
 /// Blocks that run now.
 std::vector<Block*>& live_blocks();
 /// The block whose shared memory holds the address: `block`, or another one of its cluster; null: none.

@@ -278,6 +278,13 @@ void flops(std::uint64_t count, const void* pc, int kind) {
 void allocated(const void* begin, std::size_t bytes, bool written) {
   add_allocation(begin, bytes, "memory of cudaMalloc", written);
 }
+void is_argument(std::uintptr_t pointer, const char* names, unsigned number) {
+  Allocation* allocation = names ? find_allocation(pointer) : nullptr;
+  if (!allocation || allocation->begin != pointer || !allocation->counted || allocation->tensor) return;
+  std::string_view rest = names;
+  for (; number > 1; --number) rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
+  if (const std::string_view name = rest.substr(0, rest.find(',')); !name.empty()) allocation->name = name;
+}
 void freed(const void* begin) { remove_allocation(begin); }
 void written_by_host(const void* begin, std::size_t bytes) { mark_written(begin, bytes); }
 

@@ -4,7 +4,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "hooks/block.h"
 #include "hooks/flops.h"
+#include "hooks/memory_map.h"
 #include "hooks/sites.h"
 #include "hooks/source_lines.h"
 #include "hooks/symbols.h"
@@ -13,10 +15,20 @@
 namespace capstone_emu::hooks {
 namespace {
 
+/// What the accesses of one place, or of one line, reach.
+struct Array {
+  std::string name;
+  bool shared;
+  std::string_view access;  // "load", "store", "atomic"
+  std::size_t bytes;        // of all of it; 0: unknown
+  auto operator<=>(const Array&) const = default;
+};
+
 struct KernelCounts {
   std::string name, function;  // as the launch calls it; its symbol, where it has one
   std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
   std::map<std::uint32_t, Counts> sites;  // by return address
+  std::map<std::pair<std::uint32_t, Array>, Counts> arrays = {};
   // basic blocks, by return address of their counting call
   std::map<std::uint32_t, std::uint64_t> executed;
 };
@@ -28,7 +40,7 @@ std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 KernelCounts& kernel_called(const std::string& name, const std::string& function) {
   for (KernelCounts& kernel : g_kernels)
     if (kernel.name == name && kernel.function == function) return kernel;
-  g_kernels.push_back({name, function, 0, 0, 0, 0, {}, {}});
+  g_kernels.push_back({name, function, 0, 0, 0, 0, {}, {}, {}});
   return g_kernels.back();
 }
 
@@ -128,6 +140,18 @@ Json json_of(const Counts& c) {
   return json;
 }
 
+Json json_of(const Array& array, const Counts& c) {
+  return {{"name", array.name},
+          {"memory", array.shared ? "shared" : "global"},
+          {"access", array.access},
+          {"size", array.bytes},
+          {"requests", array.shared ? c.shared_requests : c.global_requests},
+          {"units", array.shared ? c.wavefronts : c.sectors},
+          {"ideal", array.shared ? c.ideal_wavefronts : c.ideal_sectors},
+          {"bytes", array.shared ? c.shared_bytes : c.global_bytes},
+          {"active_lanes", array.shared ? c.shared_lanes : c.global_lanes}};
+}
+
 std::vector<FloatInstruction> instructions_that_ran() {
   std::vector<std::uint32_t> blocks;
   for (const KernelCounts& kernel : g_kernels)
@@ -143,6 +167,11 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
     return lines[{place.file, place.line}];
   };
   for (const auto& [pc, counts] : kernel.sites) line_at(call_of(pc)).add(counts);
+  std::map<std::pair<std::string, int>, std::map<Array, Counts>> arrays;
+  for (const auto& [reached, counts] : kernel.arrays) {
+    const Place place = place_at(places, call_of(reached.first));
+    arrays[{place.file, place.line}][reached.second].add(counts);
+  }
   for (const FloatInstruction& instruction : instructions)
     if (auto it = kernel.executed.find(instruction.block); it != kernel.executed.end())
       line_at(instruction.address).flops += it->second * instruction.flops;
@@ -150,6 +179,8 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
   for (const auto& [place, counts] : lines) {
     Json line{{"file", place.first}, {"line", place.second}};
     line.update(json_of(counts));
+    if (const auto it = arrays.find(place); it != arrays.end())
+      for (const auto& [array, reached] : it->second) line["arrays"].push_back(json_of(array, reached));
     list.push_back(std::move(line));
   }
   return {{"kernel", kernel.name},   {"function", kernel.function}, {"launches", kernel.launches},
@@ -171,7 +202,12 @@ void add_launch(const LaunchConfig& config) {
     Site& site = sites[id];
     if (!site.used) continue;
     kernel.sites[site.pc].add(site.counts);
+    const std::string_view access = site.atomic ? "atomic" : site.write ? "store" : "load";
+    if (site.hint && site.counts.global_requests > 0)
+      kernel.arrays[{site.pc, {site.hint->name, false, access, site.hint->bytes}}].add(site.counts);
+    if (site.shared) kernel.arrays[{site.pc, {short_name(site.shared), true, access, 0}}].add(site.counts);
     site.counts = {};
+    site.shared = nullptr;
     site.used = false;
   }
   for (const auto& [pc, times] : executed_blocks) kernel.executed[pc] += times;

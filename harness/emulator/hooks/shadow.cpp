@@ -4,22 +4,26 @@
 #include "runtime/where.h"
 
 namespace capstone_emu::hooks {
-namespace {
 
-std::string short_name(const char* label) {  // "tile in kernel.cu:12" → "tile"
-  const std::string text(label);
-  return text.substr(0, text.find(" in "));
-}
+std::string short_name(const std::string& label) { return label.substr(0, label.find(" in ")); }
 
-/// The shared variable at an offset; empty when there is none.
-std::string shared_name(const Block& block, std::size_t offset) {
+const char* shared_label(const Block& block, std::size_t offset) {
   for (const auto& [begin, bytes] : block.variables) {
     if (offset - begin >= bytes) continue;
     for (const SharedSlot& slot : shared_slots())
-      if (block.statics + slot.offset == begin) return "shared memory `" + short_name(slot.name) + "`";
-    return "dynamic shared memory";
+      if (block.statics + slot.offset == begin) return slot.name;
+    return kDynamicShared;
   }
-  return {};
+  return nullptr;
+}
+
+namespace {
+
+/// The shared variable at an offset; empty when there is none.
+std::string shared_name(const Block& block, std::size_t offset) {
+  const char* label = shared_label(block, offset);
+  if (!label) return {};
+  return label == kDynamicShared ? label : "shared memory `" + short_name(label) + "`";
 }
 
 std::string nearest_shared(const Block& block, std::size_t offset) {

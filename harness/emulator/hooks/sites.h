@@ -28,8 +28,9 @@ struct Site {
   std::uint32_t pc = 0;   ///< return address of the hook's call
   std::uint8_t size = 0;  ///< [B] of one lane's access; 0: a barrier
   bool write = false, atomic = false, used = false;
-  bool begins_swap = false;    ///< its value goes into a compare-and-swap of the same place
-  Allocation* hint = nullptr;  ///< where it last went in global memory
+  bool begins_swap = false;      ///< its value goes into a compare-and-swap of the same place
+  Allocation* hint = nullptr;    ///< where it last went in global memory
+  const char* shared = nullptr;  ///< the shared variable that it reached in this launch, as its slot names it
   Counts counts;
 };
 

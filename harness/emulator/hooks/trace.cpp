@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kMaxYields = 4 * kMaxThreads;
 
 /// One instruction of a warp.
-void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
+void count(const Block& block, SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
   Site& site = sites[id];
   Counts& counts = site.counts;
   site.used = true;
@@ -38,6 +38,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
     counts.ideal_wavefronts += cost.ideal;
     counts.shared_lanes += n;
     counts.shared_bytes += n * site.size;
+    if (!site.shared) site.shared = shared_label(block, offsets[__builtin_ctz(shared)]);
   }
   if (const std::uint32_t global = lanes & ~shared) {
     const GlobalCost cost = global_cost({global, site.size, offsets, site.write});
@@ -53,7 +54,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
 }
 
 /// All lanes made the same accesses in the same order: the usual case.
-bool count_converged(Lane* lanes, unsigned width, unsigned accesses) {
+bool count_converged(const Block& block, Lane* lanes, unsigned width, unsigned accesses) {
   for (unsigned l = 1; l < width; ++l)
     if (lanes[l].traced != accesses ||
         std::memcmp(lanes[l].trace_sites, lanes[0].trace_sites, accesses * sizeof(SiteId)) != 0)
@@ -62,14 +63,14 @@ bool count_converged(Lane* lanes, unsigned width, unsigned accesses) {
   std::uint64_t addresses[kWarpSize];
   for (unsigned i = 0; i < accesses; ++i) {
     for (unsigned l = 0; l < width; ++l) addresses[l] = lanes[l].trace_addresses[i];
-    count(lanes[0].trace_sites[i], all, addresses);
+    count(block, lanes[0].trace_sites[i], all, addresses);
   }
   return true;
 }
 
 /// Groups what is traced; stops where a lane of `needed` has nothing left, because its next access is not
 /// known yet.
-void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
+void count_diverged(const Block& block, Lane* lanes, unsigned width, std::uint32_t needed) {
   unsigned next[kWarpSize] = {};
   std::uint64_t addresses[kWarpSize];
   for (;;) {
@@ -94,7 +95,7 @@ void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
     }
     if (!group || unknown) break;
     for (std::uint32_t rest = group; rest; rest &= rest - 1) ++next[__builtin_ctz(rest)];
-    count(site, group, addresses);
+    count(block, site, group, addresses);
   }
   for (unsigned l = 0; l < width; ++l) {
     Lane& lane = lanes[l];
@@ -124,7 +125,7 @@ std::uint32_t running_lanes(const Block& block, unsigned warp) {
 void count_warp(Block& block, unsigned warp) {
   Lane* lanes = &block.lanes[warp * kWarpSize];
   const unsigned width = width_of(block, warp);
-  if (!count_converged(lanes, width, lanes[0].traced)) count_diverged(lanes, width, 0);
+  if (!count_converged(block, lanes, width, lanes[0].traced)) count_diverged(block, lanes, width, 0);
   for (unsigned l = 0; l < width; ++l) lanes[l].traced = 0;
 }
 
@@ -140,8 +141,9 @@ void trace_is_full(Block& block, Lane& lane) {
   };
   for (unsigned i = 0; i < kMaxYields && lane.traced == kTraceCapacity && someone_is_behind(); ++i)
     yield_to_others();
-  if (lane.traced == kTraceCapacity) count_diverged(lanes, width_of(block, warp), running_lanes(block, warp));
-  if (lane.traced == kTraceCapacity) count_diverged(lanes, width_of(block, warp), 0);
+  if (lane.traced == kTraceCapacity)
+    count_diverged(block, lanes, width_of(block, warp), running_lanes(block, warp));
+  if (lane.traced == kTraceCapacity) count_diverged(block, lanes, width_of(block, warp), 0);
 }
 
 }  // namespace capstone_emu::hooks

@@ -45,6 +45,35 @@ class Translator : OperandCode {
   }
 
  private:
+  /// .ftz is for numbers of 32 bits: in conversions and comparisons, too.
+  bool flushes(std::string_view type) const { return type == "float" && in_->has("ftz"); }
+  std::string get(std::size_t i, std::string_view type) const {
+    const std::string value = OperandCode::get(i, type);
+    return flushes(type) ? "capstone_emu::ptx::flushed(" + value + ")" : value;
+  }
+  std::string put(std::string_view type, const std::string& expression) const {
+    return OperandCode::put(type,
+                            flushes(type) ? "capstone_emu::ptx::flushed(" + expression + ")" : expression);
+  }
+  /// The instruction's mode of rounding, where it is not to the nearest; else empty.
+  std::string mode() const {
+    return in_->has("rz")   ? "capstone_emu::kTowardsZero"
+           : in_->has("rp") ? "capstone_emu::kUp"
+           : in_->has("rm") ? "capstone_emu::kDown"
+                            : "";
+  }
+  /// A floating-point expression of x, y and z, in that mode. Whole numbers have none.
+  std::string in_mode(const std::string& type, const std::string& expression,
+                      const std::vector<std::string>& values) const {
+    std::string parameters, arguments;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      parameters += (i ? ", " : "") + type + " " + "xyz"[i];
+      arguments += ", " + values[i];
+    }
+    return "capstone_emu::in_mode<" + (mode().empty() ? std::string("capstone_emu::kNearest") : mode()) +
+           ">([](" + parameters + ") { return " + expression + "; }" + arguments + ")";
+  }
+
   std::string dispatch() const {
     const Instruction& in = *in_;
     if (in.is("bra")) return "goto " + operand(0).value + ";";
@@ -300,6 +329,15 @@ class Translator : OperandCode {
     const std::size_t n = in.pieces.size();
     if (n < 3 || in.has("relu")) throw Unsupported{};
     const std::string &to = in.pieces[n - 2], &from = in.pieces[n - 1];
+    if (in.has("rz") && from == "f32" && to.find("16") != std::string::npos && to[0] != 'u' && to[0] != 's') {
+      const std::string one =
+          std::string("capstone_emu::ptx::") + (to[0] == 'b' ? "bfloat" : "half") + "_towards_zero(";
+      return to.ends_with("x2")
+                 ? put("std::uint32_t", "capstone_emu::ptx::pack_towards_zero(" + one + get(1, "float") +
+                                            "), " + one + get(2, "float") + "))")
+                 : put("std::uint16_t", one + get(1, "float") + ")");
+    }
+    if ((in.has("rm") || in.has("rp")) && (to == "f16" || to == "bf16")) throw Unsupported{};
     if (to == "bf16x2" && from == "f32")
       return put("std::uint32_t",
                  "capstone_emu::ptx::pack_bfloat(" + get(1, "float") + ", " + get(2, "float") + ")");
@@ -318,6 +356,8 @@ class Translator : OperandCode {
                                       "_to_half(" + get(1, "std::uint16_t") + ")");
     if (to == "f32" && from == "bf16")
       return put("float", "capstone_emu::bfloat_to_float(" + get(1, "std::uint16_t") + ")");
+    if (to == "tf32" && from == "f32" && in.has("rz"))
+      return put("std::uint32_t", "capstone_emu::ptx::tf32_towards_zero(" + get(1, "float") + ")");
     if (to == "tf32" && from == "f32")
       return put("std::uint32_t", std::string("capstone_emu::ptx::round_to_tf32") +
                                       (in.has("rna") ? "(" : "_even(") + get(1, "float") + ")");
@@ -348,6 +388,8 @@ class Translator : OperandCode {
                : !to_integer ? throw Unsupported{}
                              : "capstone_emu::ptx::clamped_to<" + target + ">(") +
               value + ")";
+    if (!mode().empty() && !to_integer)
+      value = "capstone_emu::converted<" + mode() + ", " + target + ">(" + value + ")";
     return put(target, value);
   }
 
@@ -404,20 +446,29 @@ class Translator : OperandCode {
     static const struct {
       std::string_view opcode, expression;
       std::size_t operands;
-    } kTable[] = {{"add", "x + y", 2},     {"sub", "x - y", 2},         {"mul", "x * y", 2},
-                  {"fma", "x * y + z", 3}, {"max", "x < y ? y : x", 2}, {"min", "y < x ? y : x", 2},
-                  {"neg", "-x", 1},        {"abs", "fabsf(x)", 1},      {"ex2", "exp2f(x)", 1},
-                  {"tanh", "tanhf(x)", 1}};
-    if (in_->has("relu") || in_->has("sat") || in_->has("NaN")) throw Unsupported{};
+    } kTable[] = {{"add", "x + y", 2},    {"sub", "x - y", 2},
+                  {"mul", "x * y", 2},    {"fma", "capstone_emu::fused_to_odd(x, y, z)", 3},
+                  {"max", "greatest", 2}, {"min", "least", 2},
+                  {"neg", "-x", 1},       {"abs", "fabsf(x)", 1},
+                  {"ex2", "exp2f(x)", 1}, {"tanh", "tanhf(x)", 1}};
+    if (in_->has("relu") || in_->has("sat")) throw Unsupported{};
+    const std::string flush = !in_->has("ftz")                 ? ""
+                              : in_->type().starts_with("f16") ? "capstone_emu::ptx::flushed_half"
+                                                               : "capstone_emu::ptx::flushed";
     for (const auto& row : kTable) {
       if (!in_->is(row.opcode)) continue;
       auto operand_or_zero = [&](std::size_t i) {
         return i <= row.operands ? get(i, word) : std::string("0");
       };
-      return put(word, "capstone_emu::ptx::" + each +
-                           "([](float x, float y, float z) { (void)y; (void)z; return " +
-                           std::string(row.expression) + "; }, " + operand_or_zero(1) + ", " +
-                           operand_or_zero(2) + ", " + operand_or_zero(3) + ")");
+      std::string value(row.expression);
+      if (in_->is("min") || in_->is("max"))
+        value = "capstone_emu::ptx::" + value + (in_->has("NaN") ? "<true>(x, y)" : "<false>(x, y)");
+      const std::string body = flush.empty()
+                                   ? "(void)y; (void)z; return " + value + ";"
+                                   : "x = " + flush + "(x); y = " + flush + "(y); z = " + flush +
+                                         "(z); (void)y; (void)z; return " + flush + "(" + value + ");";
+      return put(word, "capstone_emu::ptx::" + each + "([](float x, float y, float z) { " + body + " }, " +
+                           operand_or_zero(1) + ", " + operand_or_zero(2) + ", " + operand_or_zero(3) + ")");
     }
     throw Unsupported{};
   }
@@ -484,8 +535,10 @@ class Translator : OperandCode {
     for (auto& [opcode, pattern] : kUnary)
       if (in.is(opcode)) {
         const std::size_t hole = pattern.find('#');
-        return put(type,
-                   ranged(std::string(pattern.substr(0, hole)) + a + std::string(pattern.substr(hole + 1))));
+        const auto of = [&](const std::string& x) {
+          return std::string(pattern.substr(0, hole)) + x + std::string(pattern.substr(hole + 1));
+        };
+        return put(type, ranged(mode().empty() ? of(a) : in_mode(type, of("x"), {a})));
       }
     throw Unsupported{};
   }
@@ -500,8 +553,15 @@ class Translator : OperandCode {
     if (in.has("sat") && type == "std::int32_t" && (in.is("add") || in.is("sub")))
       return put(type, std::string("capstone_emu::ptx::saturated_") +
                            (in.is("add") ? "sum<" : "difference<") + type + ">(" + a + ", " + b + ")");
+    const bool real = in.type()[0] == 'f';
+    // Signed sums and products wrap.
+    const bool wraps = !real && (in.is("add") || in.is("sub") || (in.is("mul") && in.has("lo")));
+    const std::string left = wraps ? get(1, unsigned_type) : a, right = wraps ? get(2, unsigned_type) : b;
     for (auto& [opcode, symbol] : kBinary)
-      if (in.is(opcode)) return put(type, ranged(a + " " + std::string(symbol) + " " + b));
+      if (in.is(opcode))
+        return put(type,
+                   ranged(real && !mode().empty() ? in_mode(type, "x " + std::string(symbol) + " y", {a, b})
+                                                  : left + " " + std::string(symbol) + " " + right));
     if (in.is("min") || in.is("max")) {
       if (in.has("xorsign")) throw Unsupported{};
       return put(type, std::string("capstone_emu::ptx::") + (in.is("min") ? "least<" : "greatest<") +
@@ -520,7 +580,8 @@ class Translator : OperandCode {
                  std::string(in.type()[0] == 's' ? "std::int64_t{" : "std::uint64_t{") + a + "} * " + b);
     if (in.is("mul") && in.has("hi"))
       return put(type, "capstone_emu::ptx::high_product<" + type + ">(" + a + ", " + b + ")");
-    if (in.is("mul")) return put(type, ranged(a + " * " + b));
+    if (in.is("mul"))
+      return put(type, ranged(mode().empty() ? left + " * " + right : in_mode(type, "x * y", {a, b})));
     throw Unsupported{};
   }
 
@@ -529,7 +590,10 @@ class Translator : OperandCode {
                        const std::string& b, const std::string& c) const {
     const Instruction& in = *in_;
     if (in.has("cc") || in.is("madc")) return carrying(unsigned_type);
-    if (in.is("fma")) return put(type, ranged("std::fma(" + a + ", " + b + ", " + c + ")"));
+    const bool real = in.type()[0] == 'f';
+    if (in.is("fma") || (in.is("mad") && real))
+      return put(type, ranged(mode().empty() ? "std::fma(" + a + ", " + b + ", " + c + ")"
+                                             : in_mode(type, "std::fma(x, y, z)", {a, b, c})));
     if (in.is("mad") && in.has("wide")) {
       const std::string product = in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t";
       return put(product, product + "{" + a + "} * " + b + " + " +
@@ -544,13 +608,15 @@ class Translator : OperandCode {
       return put(type, "static_cast<" + unsigned_type + ">(" + product24(type, a, b) + ") + static_cast<" +
                            unsigned_type + ">(" + c + ")");
     if (in.is("sad"))
-      return put(type, c + " + capstone_emu::ptx::distance<" + type + ">(" + a + ", " + b + ")");
+      return put(type, get(3, unsigned_type) + " + static_cast<" + unsigned_type +
+                           ">(capstone_emu::ptx::distance<" + type + ">(" + a + ", " + b + "))");
     if (in.is("dp4a") || in.is("dp2a")) return dot_product();
     if (in.is("slct")) return select_by_sign();
     if (in.is("fns"))
       return put("std::uint32_t", "__fns(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") + ", " +
                                       get(3, "std::int32_t") + ")");
-    if (in.is("mad") && (in.type()[0] == 'f' || in.has("lo"))) return put(type, a + " * " + b + " + " + c);
+    if (in.is("mad") && in.has("lo"))
+      return put(type, get(1, unsigned_type) + " * " + get(2, unsigned_type) + " + " + get(3, unsigned_type));
     if (in.is("selp")) return put(type, get(3, "std::uint32_t") + " & 1 ? " + a + " : " + b);
     if (in.is("prmt")) return put(type, "capstone_emu::ptx::permute_bytes(" + a + ", " + b + ", " + c + ")");
     if (in.is("bfe"))

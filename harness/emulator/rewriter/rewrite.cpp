@@ -80,6 +80,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    refuse_calls_of_kernels();
     if (options_.keep_main) keep_kernel_addresses();
     if (options_.keep_main && !options_.observed) keep_lanes_in_step();
     find_hidden_names();
@@ -484,18 +485,64 @@ class Rewriter {
     return is(at + 2, ")") ? at + 3 : 0;
   }
 
+  /// The token of the name that each `__global__` declares.
+  std::vector<std::size_t> declared_kernels() const {
+    std::vector<std::size_t> kernels;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is(i, kGlobal)) continue;
+      std::size_t open = i + 1;  // of the parameters; attributes come before the name
+      while (open < count() && !is(open, ";") && !is(open, "{") &&
+             !(is(open, "(") && is_identifier(open - 1) && !is(open - 1, kLaunchBounds) &&
+               !is(open - 1, "__attribute__") && !is(open - 1, kClusterDims)))
+        open = is(open, "(") ? match_forward(open) + 1 : open + 1;
+      if (is(open, "(")) kernels.push_back(open - 1);  // else a specialisation
+    }
+    return kernels;
+  }
+
+  /// The first token behind the template arguments that begin at i; i where there are none.
+  std::size_t behind_template_arguments(std::size_t i) const {
+    std::size_t end = i;
+    for (int depth = is(end, "<") ? 1 : 0; depth > 0 && end + 1 < count();) {
+      ++end;
+      if (is(end, "<")) ++depth;
+      if (is(end, ">") && --depth == 0) ++end;
+    }
+    return end;
+  }
+
+  // kernel(x): without <<<>>> it would run on the host, once. A name that is also declared as something else
+  // is left to overload resolution.
+  void refuse_calls_of_kernels() {
+    std::set<std::string_view> kernels;
+    std::set<std::size_t> declarations;
+    for (const std::size_t name : declared_kernels()) {
+      kernels.insert(text(name));
+      declarations.insert(name);
+    }
+    std::vector<std::size_t> calls;
+    std::set<std::string_view> others;
+    for (std::size_t i = 1; i < count() && !kernels.empty(); ++i) {
+      if (!is_identifier(i) || !kernels.contains(text(i)) || declarations.contains(i)) continue;
+      const bool typed = is_identifier(i - 1) && !is_keyword_before_callee(text(i - 1));
+      const bool pointer = (is(i - 1, "*") || is(i - 1, "&") || is(i - 1, ">")) && !in_function_[i];
+      const bool call = is(behind_template_arguments(i + 1), "(");
+      if (typed || pointer || (in_function_[i] && declares(i)))
+        others.insert(text(i));
+      else if (call && in_function_[i] && !is(i - 1, ".") && !is(i - 1, "->") && !is(i - 1, "::"))
+        calls.push_back(i);
+    }
+    for (const std::size_t i : calls)
+      if (!others.contains(text(i)))
+        report(Finding::Kind::kError, i, "kernel '" + std::string(text(i)) + "' is called without <<<>>>",
+               "launch it: " + std::string(text(i)) + "<<<blocks, threads>>>(…)");
+  }
+
   // (void*)kernel: the address is all that cudaKernelNodeParams keeps, so the types of the parameters are
   // noted.
   void keep_kernel_addresses() {
     std::set<std::string_view> kernels;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!is(i, kGlobal)) continue;
-      std::size_t open = i + 1;  // of the parameters; attributes come before the name
-      while (open < count() && !(is(open, "(") && is_identifier(open - 1) && !is(open - 1, kLaunchBounds) &&
-                                 !is(open - 1, "__attribute__") && !is(open - 1, kClusterDims)))
-        open = is(open, "(") ? match_forward(open) + 1 : open + 1;
-      if (open < count()) kernels.insert(text(open - 1));
-    }
+    for (const std::size_t name : declared_kernels()) kernels.insert(text(name));
     for (std::size_t i = 0; i < count() && !kernels.empty(); ++i) {
       std::size_t name = behind_void_cast(i);
       if (name == 0 || dropped_.contains(i) || !in_function_[i]) continue;
@@ -503,12 +550,7 @@ class Rewriter {
       if (is(name, "&")) ++name;
       while (is(name + 1, "::") && is_identifier(name + 2)) name += 2;
       if (!is_identifier(name) || !kernels.contains(text(name))) continue;
-      std::size_t end = name + 1;  // of template arguments
-      for (int depth = is(end, "<") ? 1 : 0; depth > 0 && end + 1 < count();) {
-        ++end;
-        if (is(end, "<")) ++depth;
-        if (is(end, ">") && --depth == 0) ++end;
-      }
+      const std::size_t end = behind_template_arguments(name + 1);
       const bool keyword = is(i, "reinterpret_cast");
       if (keyword && !is(end, ")")) continue;
       for (std::size_t k = i; k < operand; ++k) dropped_.insert(k);
@@ -758,6 +800,20 @@ class Rewriter {
     return true;
   }
 
+  /// "d_x,,n": those of launch(); what is no plain name is left empty.
+  std::string argument_names(const Launch& launch) const {
+    std::string names;
+    for (const auto& argument : launch.arguments) {
+      if (needs_literal(argument)) continue;
+      bool plain = true;
+      for (std::size_t i = argument.first; i < argument.second; ++i)
+        plain &= is_identifier(i) || is(i, ".") || is(i, "->") || is(i, "::") || is(i, "[") || is(i, "]") ||
+                 token(i).kind == TokenKind::kNumber;
+      names += (plain ? joined(argument.first, argument.second) : std::string()) + ",";
+    }
+    return names;
+  }
+
   // (sizeof((k(a), 0)), launch(config(…), [=](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
   // error of wrong arguments. A graph, or a late stream, runs the lambda when its variables are gone. A
   // literal 0 or NULL must stay literal: it may have to become a pointer.
@@ -771,10 +827,10 @@ class Rewriter {
       emit_arguments(launch, [](std::size_t) { return true; });
       emitter_.raw("), 0)),");
     }
-    emitter_.raw("capstone_emu::launch(capstone_emu::config(" + quoted(callee) + ", " +
-                 place(launch.callee_begin) + ",");
+    emitter_.raw("capstone_emu::launch(capstone_emu::naming(" + quoted(argument_names(launch)) +
+                 ", capstone_emu::config(" + quoted(callee) + ", " + place(launch.callee_begin) + ",");
     emit(launch.config_begin, launch.config_end);
-    emitter_.raw("),");
+    emitter_.raw(")),");
     const bool literal = std::any_of(launch.arguments.begin(), launch.arguments.end(),
                                      [&](const auto& argument) { return needs_literal(argument); });
     if (literal) {

@@ -188,7 +188,10 @@ bool acceptable(const LaunchConfig& config) {
 }  // namespace
 
 bool accepts_argument(const LaunchConfig& config, unsigned number, std::uintptr_t pointer) {
-  if (!is_host_memory(reinterpret_cast<const void*>(pointer))) return true;
+  if (!is_host_memory(reinterpret_cast<const void*>(pointer))) {
+    observe::is_argument(pointer, config.arguments, number);
+    return true;
+  }
   refuse(config, kErrorIllegalAddress,
          "argument " + std::to_string(number) + " of the kernel points to memory of the host",
          "allocate it with cudaMalloc and copy with cudaMemcpy, or use cudaMallocManaged",

@@ -115,6 +115,8 @@ void flops(std::uint64_t count, const void* pc, int kind = -1);
 void allocated(const void* begin, std::size_t bytes, bool written);
 void freed(const void* begin);
 void written_by_host(const void* begin, std::size_t bytes);
+/// A launch is given the pointer as its argument of this number (1 …). @param names  LaunchConfig::arguments
+void is_argument(std::uintptr_t pointer, const char* names, unsigned number);
 
 /// While it lives, accesses belong to the runtime.
 class Silence {
@@ -177,6 +179,7 @@ inline void flops(std::uint64_t, const void*, int = -1) {}
 inline void allocated(const void*, std::size_t, bool) {}
 inline void freed(const void*) {}
 inline void written_by_host(const void*, std::size_t) {}
+inline void is_argument(std::uintptr_t, const char*, unsigned) {}
 struct Silence {
   Silence() {}
   ~Silence() {}

@@ -1,6 +1,8 @@
 #include "harness/runtime/build/run_program.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
@@ -11,6 +13,7 @@
 #include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/neighbours.h"
 #include "harness/runtime/sandbox/sandbox.h"
+#include "harness/runtime/worker/report.h"
 
 namespace capstone {
 namespace {
@@ -108,14 +111,54 @@ Result<CudaRun> run_cuda_program(const ProgramRequest& request, const std::strin
   return run;
 }
 
-namespace {
-/// What the emulator prints of a finding, and of an error of the CUDA API, begins so.
 bool names_a_mistake(const std::string& err) {
   for (const std::string& line : split(err, '\n'))
     if (line.starts_with("capstone: ") && line.find(": warning: ") == line.npos) return true;
   return false;
 }
 
+Result<void> expect_built(const ProgramRun& run) {
+  const BuildResult& build = run.build.result;
+  if (!run.build.not_judgeable.empty())
+    return fail("not judgeable on the CPU: " + run.build.not_judgeable, {}, "run it on a GPU",
+                ExitCode::kEnvironment);
+  if (build.ok) return {};
+  const CompilerMessage none{}, &first = build.first_error ? *build.first_error : none;
+  const bool header_missing = first.text.ends_with("No such file or directory");
+  return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line),
+              header_missing
+                  ? "the compiler searches only the source's folder: add other header folders with -I"
+                  : "",
+              ExitCode::kGateOneFailed);
+}
+
+Result<void> expect_ended(const ProgramRun& run, const ProgramRequest& request) {
+  const auto failed = [&](std::string what, std::string hint) -> Result<void> {
+    return fail(std::move(what), request.source.string(), std::move(hint), ExitCode::kGateOneFailed);
+  };
+  switch (run.process.end) {
+    case ProcessResult::End::kExited:
+      return {};
+    case ProcessResult::End::kTimedOut:
+      return failed(fmt::format("the program did not end within {} s", request.timeout.count()),
+                    "the CPU is a thousand times slower than a GPU: use smaller sizes, or raise --timeout");
+    case ProcessResult::End::kTooMuchOutput:
+      return failed("the program wrote more than 8 MiB", "print less");
+    case ProcessResult::End::kTooMuchMemory:
+      return failed(fmt::format("the program needed more than {} GiB", request.max_memory >> 30),
+                    "use smaller sizes, or raise --memory");
+    case ProcessResult::End::kTooManyTasks:
+      return failed("the program started too many threads or processes",
+                    "use fewer blocks in a cooperative launch");
+    case ProcessResult::End::kSignalled:
+      return failed(fmt::format("the program died of signal {} in its host code", run.process.status), {});
+    case ProcessResult::End::kInterrupted:
+      return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  }
+  return {};
+}
+
+namespace {
 Result<ProgramRun> run_every_check(ProgramRequest request, const Resources& resources) {
   request.every_check = false;
   ProgramRun run;
@@ -140,7 +183,7 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   build.resources = &resources;
   build.sandbox = &sandbox;
   build.cuda_arch = request.cuda_arch;
-  build.variant = request.variant;
+  build.variant = request.observe ? BuildVariant::kInstrumented : request.variant;
   build.include_folders = request.include_folders;
   build.definitions = request.definitions;
   build.standard = request.standard;
@@ -162,8 +205,20 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   spec.max_memory = request.max_memory;
   spec.max_file = kLargestProgramFile;
   spec.max_tasks = kMaxProgramTasks;
+  constexpr int kReport = 3;  // the program's number of it
+  Descriptor report;
+  if (request.observe) {
+    report = Descriptor(::memfd_create("capstone-report", MFD_CLOEXEC));
+    if (!report) return fail("no memory for the program's report", {}, {}, ExitCode::kEnvironment);
+    spec.fds = {{report.get(), kReport}};
+    spec.env.emplace_back("CAPSTONE_REPORT", std::to_string(kReport));
+  }
   CAPSTONE_TRY(run.process,
                run_process(sandbox.confine(std::move(spec), {.read = {folder}, .write = {}, .gpu = false})));
+  struct ::stat written = {};
+  if (report && ::fstat(report.get(), &written) == 0 && written.st_size > 0) {
+    CAPSTONE_TRY(run.report, read_report(report.get(), static_cast<std::uint64_t>(written.st_size)));
+  }
   return run;
 }
 

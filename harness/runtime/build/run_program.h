@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/json.h"
 #include "harness/base/resources.h"
 #include "harness/base/subprocess.h"
 #include "harness/runtime/build/build.h"
@@ -28,11 +29,14 @@ struct ProgramRequest {
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
   bool confined = true;  ///< false: a program of this project's that needs what the sandbox refuses; only on
                          ///< a GPU
+  bool observe = false;  ///< instrumented, whatever `variant` says, and every kernel's counts are reported
 };
 
 struct ProgramRun {
   EmulatedArtifact build;
   ProcessResult process{};  ///< how it ended; meaningful when build.result.ok
+  Json report =
+      {};  ///< of an observed run (harness/runtime/worker/protocol.md); null: it did not get that far
   bool timed_out() const { return process.end == ProcessResult::End::kTimedOut; }
 };
 
@@ -40,6 +44,13 @@ struct ProgramRun {
 /// output. It may read the folder of its source.
 /// @error no compiler, no CUDA headers, no such file; a source that does not compile is not an Error.
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources);
+
+/// What names a mistake in what a program printed: a finding, or an error of the CUDA API.
+bool names_a_mistake(const std::string& err);
+/// @error the program was not built: why, and what to do.
+Result<void> expect_built(const ProgramRun& run);
+/// @error the program did not end by itself: a limit of the request, or a signal.
+Result<void> expect_ended(const ProgramRun& run, const ProgramRequest& request);
 
 struct CudaRun {
   std::string log;          ///< of nvcc, where the program does not build; else empty

@@ -11,12 +11,15 @@ Result<Json> load_report(const Packet& answer) {
   const auto bytes = answer.message.find("report_bytes");
   if (!answer.fd || bytes == answer.message.end() || !bytes->is_number_unsigned())
     return fail("the worker gave no report of its run", {}, "only the instrumented build observes");
-  const auto size = bytes->get<std::uint64_t>();
+  return read_report(answer.fd.get(), bytes->get<std::uint64_t>());
+}
+
+Result<Json> read_report(int file, std::uint64_t size) {
   if (size > kMaxReport) return fail("the worker's report is larger than 16 MiB", {}, {});
   std::string text(size, '\0');
   std::size_t got = 0;
-  for (ssize_t n; got < size &&
-                  (n = ::pread(answer.fd.get(), text.data() + got, size - got, static_cast<off_t>(got))) > 0;)
+  for (ssize_t n;
+       got < size && (n = ::pread(file, text.data() + got, size - got, static_cast<off_t>(got))) > 0;)
     got += static_cast<std::size_t>(n);
   Json report = got == size ? parse_json(text) : Json();
   if (!report.is_object() || !report.contains("findings") || !report.contains("kernels"))

@@ -9,4 +9,7 @@ namespace capstone {
 /// be trusted.
 Result<Json> load_report(const Packet& answer);
 
+/// The report in the first `size` bytes of a file. @error as for load_report().
+Result<Json> read_report(int file, std::uint64_t size);
+
 }  // namespace capstone

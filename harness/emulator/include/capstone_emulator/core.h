@@ -298,7 +298,12 @@ struct LaunchConfig {
   void* stream = nullptr;
   Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: no cluster was requested
   std::size_t argument_bytes = 0;  ///< of run_grid's arguments, from which kernels copy their parameters
+  const char* arguments = nullptr;  ///< as the source writes those of launch(): "d_x,d_y,n"; null: unknown
 };
+inline LaunchConfig naming(const char* arguments, LaunchConfig config) {
+  config.arguments = arguments;
+  return config;
+}
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 

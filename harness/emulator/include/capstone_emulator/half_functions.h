@@ -15,8 +15,7 @@
 
 #define CAPSTONE_HALF_FUNCTIONS(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH)                                              \
   static inline T __hfma(T a, T b, T c) {                                                                           \
-    return NARROW(capstone_emu::round_to_odd_float(static_cast<double>(WIDEN(a)) * static_cast<double>(WIDEN(b)) +  \
-                                                   static_cast<double>(WIDEN(c))));                                 \
+    return NARROW(capstone_emu::fused_to_odd(WIDEN(a), WIDEN(b), WIDEN(c)));                                        \
   }                                                                                                                 \
   static inline T __hfma_relu(T a, T b, T c) {                                                                      \
     const T r = __hfma(a, b, c);                                                                                    \
@@ -69,21 +68,3 @@
   CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ushort, unsigned short)          \
   CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ll, long long)                   \
   CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ull, unsigned long long)
-
-namespace capstone_emu {
-
-/// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only
-/// once.
-static inline float round_to_odd_float(double value) {
-  float rounded = static_cast<float>(value);
-  if (static_cast<double>(rounded) == value || !__builtin_isfinite(rounded)) return rounded;
-  std::uint32_t bits;
-  std::memcpy(&bits, &rounded, 4);
-  const bool away = (static_cast<double>(rounded) > value) == (value > 0);  // the magnitude was rounded up
-  if (away) bits -= 1;
-  bits |= 1;
-  std::memcpy(&rounded, &bits, 4);
-  return rounded;
-}
-
-}  // namespace capstone_emu

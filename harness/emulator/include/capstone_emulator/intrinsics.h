@@ -1,6 +1,7 @@
 #pragma once
 #pragma GCC system_header
 // Scalar device functions that nvcc knows without a header.
+#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -82,28 +83,70 @@ inline T unfused(T value) {
   asm volatile("" : "+g"(value));
   return value;
 }
+/// What the compiler must not compute before or after this place.
+template <class T>
+inline T held(T value) {
+  asm volatile("" : "+g"(value) : : "memory");
+  return value;
+}
+/// Modes of rounding; rewritten code has been preprocessed, so that it needs names for them.
+inline constexpr int kNearest = FE_TONEAREST, kTowardsZero = FE_TOWARDZERO, kUp = FE_UPWARD, kDown = FE_DOWNWARD;
+/// The value of a function of numbers in a mode of rounding.
+template <int kMode, class Function, class... Values>
+inline auto in_mode(Function function, Values... values) {
+  if constexpr (kMode == kNearest) {
+    return function(values...);
+  } else {
+    const int before = std::fegetround();
+    std::fesetround(kMode);
+    auto result = function(held(values)...);
+    result = held(result);
+    std::fesetround(before);
+    return result;
+  }
+}
+/// A conversion in a mode of rounding.
+template <int kMode, class To, class From>
+inline To converted(From value) {
+  return in_mode<kMode>([](From x) { return static_cast<To>(x); }, value);
+}
 }  // namespace capstone_emu
-#define CAPSTONE_ROUNDED(suffix)                                                                         \
-  static inline float __fadd_##suffix(float a, float b) { return capstone_emu::unfused(a + b); }         \
-  static inline float __fsub_##suffix(float a, float b) { return capstone_emu::unfused(a - b); }         \
-  static inline float __fmul_##suffix(float a, float b) { return capstone_emu::unfused(a * b); }         \
-  static inline float __fdiv_##suffix(float a, float b) { return a / b; }                                \
-  static inline float __fmaf_##suffix(float a, float b, float c) { return fmaf(a, b, c); }               \
-  static inline float __fmaf_ieee_##suffix(float a, float b, float c) { return fmaf(a, b, c); }          \
-  static inline float __frcp_##suffix(float a) { return 1.f / a; }                                       \
-  static inline float __fsqrt_##suffix(float a) { return sqrtf(a); }                                     \
-  static inline double __dadd_##suffix(double a, double b) { return capstone_emu::unfused(a + b); }      \
-  static inline double __dmul_##suffix(double a, double b) { return capstone_emu::unfused(a * b); }      \
-  static inline double __dsub_##suffix(double a, double b) { return capstone_emu::unfused(a - b); }      \
-  static inline double __ddiv_##suffix(double a, double b) { return a / b; }                             \
-  static inline double __drcp_##suffix(double a) { return 1. / a; }                                      \
-  static inline double __dsqrt_##suffix(double a) { return sqrt(a); }                                    \
-  static inline double __fma_##suffix(double a, double b, double c) { return fma(a, b, c); }
-CAPSTONE_ROUNDED(rn)
-CAPSTONE_ROUNDED(rz)
-CAPSTONE_ROUNDED(ru)
-CAPSTONE_ROUNDED(rd)
+#define CAPSTONE_ROUNDED_UNARY(name, suffix, mode, T, value) \
+  static inline T name##_##suffix(T a) {                     \
+    return capstone_emu::in_mode<mode>([](T x) { return value; }, a); \
+  }
+#define CAPSTONE_ROUNDED_BINARY(name, suffix, mode, T, value) \
+  static inline T name##_##suffix(T a, T b) {                 \
+    return capstone_emu::in_mode<mode>([](T x, T y) { return capstone_emu::unfused(value); }, a, b); \
+  }
+#define CAPSTONE_ROUNDED_FMA(name, suffix, mode, T, function) \
+  static inline T name##_##suffix(T a, T b, T c) {            \
+    return capstone_emu::in_mode<mode>([](T x, T y, T z) { return function(x, y, z); }, a, b, c); \
+  }
+#define CAPSTONE_ROUNDED(suffix, mode)                                   \
+  CAPSTONE_ROUNDED_BINARY(__fadd, suffix, mode, float, x + y)            \
+  CAPSTONE_ROUNDED_BINARY(__fsub, suffix, mode, float, x - y)            \
+  CAPSTONE_ROUNDED_BINARY(__fmul, suffix, mode, float, x * y)            \
+  CAPSTONE_ROUNDED_BINARY(__fdiv, suffix, mode, float, x / y)            \
+  CAPSTONE_ROUNDED_FMA(__fmaf, suffix, mode, float, fmaf)                \
+  CAPSTONE_ROUNDED_FMA(__fmaf_ieee, suffix, mode, float, fmaf)           \
+  CAPSTONE_ROUNDED_UNARY(__frcp, suffix, mode, float, 1.f / x)           \
+  CAPSTONE_ROUNDED_UNARY(__fsqrt, suffix, mode, float, sqrtf(x))         \
+  CAPSTONE_ROUNDED_BINARY(__dadd, suffix, mode, double, x + y)           \
+  CAPSTONE_ROUNDED_BINARY(__dmul, suffix, mode, double, x * y)           \
+  CAPSTONE_ROUNDED_BINARY(__dsub, suffix, mode, double, x - y)           \
+  CAPSTONE_ROUNDED_BINARY(__ddiv, suffix, mode, double, x / y)           \
+  CAPSTONE_ROUNDED_UNARY(__drcp, suffix, mode, double, 1. / x)           \
+  CAPSTONE_ROUNDED_UNARY(__dsqrt, suffix, mode, double, sqrt(x))         \
+  CAPSTONE_ROUNDED_FMA(__fma, suffix, mode, double, fma)
+CAPSTONE_ROUNDED(rn, capstone_emu::kNearest)
+CAPSTONE_ROUNDED(rz, capstone_emu::kTowardsZero)
+CAPSTONE_ROUNDED(ru, capstone_emu::kUp)
+CAPSTONE_ROUNDED(rd, capstone_emu::kDown)
 #undef CAPSTONE_ROUNDED
+#undef CAPSTONE_ROUNDED_UNARY
+#undef CAPSTONE_ROUNDED_BINARY
+#undef CAPSTONE_ROUNDED_FMA
 static inline float __frsqrt_rn(float a) { return 1.f / sqrtf(a); }
 
 // ---- bits -------------------------------------------------------------------------------------------------
@@ -208,26 +251,26 @@ inline Integer saturate_to(Float number) {
   return static_cast<Integer>(x);
 }
 }  // namespace capstone_emu
-#define CAPSTONE_CONVERT(suffix, round)                                                                            \
+#define CAPSTONE_CONVERT(suffix, round, mode)                                                                           \
   static inline int __float2int_##suffix(float x) { return capstone_emu::saturate_to<int>(round(x)); }             \
   static inline unsigned __float2uint_##suffix(float x) { return capstone_emu::saturate_to<unsigned>(round(x)); }  \
   static inline long long __float2ll_##suffix(float x) { return capstone_emu::saturate_to<long long>(round(x)); }  \
   static inline int __double2int_##suffix(double x) { return capstone_emu::saturate_to<int>(round(x)); }           \
-  static inline float __int2float_##suffix(int x) { return static_cast<float>(x); }                                \
-  static inline float __uint2float_##suffix(unsigned x) { return static_cast<float>(x); }                          \
-  static inline float __ll2float_##suffix(long long x) { return static_cast<float>(x); }                           \
-  static inline float __double2float_##suffix(double x) { return static_cast<float>(x); }                          \
+  static inline float __int2float_##suffix(int x) { return capstone_emu::converted<capstone_emu::mode, float>(x); }                                \
+  static inline float __uint2float_##suffix(unsigned x) { return capstone_emu::converted<capstone_emu::mode, float>(x); }                          \
+  static inline float __ll2float_##suffix(long long x) { return capstone_emu::converted<capstone_emu::mode, float>(x); }                           \
+  static inline float __double2float_##suffix(double x) { return capstone_emu::converted<capstone_emu::mode, float>(x); }                          \
   static inline unsigned long long __float2ull_##suffix(float x) { return capstone_emu::saturate_to<unsigned long long>(round(x)); } \
   static inline unsigned __double2uint_##suffix(double x) { return capstone_emu::saturate_to<unsigned>(round(x)); } \
   static inline long long __double2ll_##suffix(double x) { return capstone_emu::saturate_to<long long>(round(x)); } \
   static inline unsigned long long __double2ull_##suffix(double x) { return capstone_emu::saturate_to<unsigned long long>(round(x)); } \
-  static inline float __ull2float_##suffix(unsigned long long x) { return static_cast<float>(x); }                 \
-  static inline double __ll2double_##suffix(long long x) { return static_cast<double>(x); }                        \
-  static inline double __ull2double_##suffix(unsigned long long x) { return static_cast<double>(x); }
-CAPSTONE_CONVERT(rn, rint)
-CAPSTONE_CONVERT(rz, trunc)
-CAPSTONE_CONVERT(rd, floor)
-CAPSTONE_CONVERT(ru, ceil)
+  static inline float __ull2float_##suffix(unsigned long long x) { return capstone_emu::converted<capstone_emu::mode, float>(x); }                 \
+  static inline double __ll2double_##suffix(long long x) { return capstone_emu::converted<capstone_emu::mode, double>(x); }                        \
+  static inline double __ull2double_##suffix(unsigned long long x) { return capstone_emu::converted<capstone_emu::mode, double>(x); }
+CAPSTONE_CONVERT(rn, rint, kNearest)
+CAPSTONE_CONVERT(rz, trunc, kTowardsZero)
+CAPSTONE_CONVERT(rd, floor, kDown)
+CAPSTONE_CONVERT(ru, ceil, kUp)
 #undef CAPSTONE_CONVERT
 static inline double __int2double_rn(int x) { return x; }
 static inline double __uint2double_rn(unsigned x) { return x; }

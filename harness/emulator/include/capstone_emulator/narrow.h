@@ -70,6 +70,30 @@ inline std::uint16_t integer_to_bfloat(Integer value) {
   return static_cast<std::uint16_t>(bits | (negative ? 0x8000u : 0));
 }
 
+/// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only
+/// once.
+inline float round_to_odd_float(double value) {
+  float rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) == value || !__builtin_isfinite(rounded)) return rounded;
+  std::uint32_t bits;
+  std::memcpy(&bits, &rounded, 4);
+  const bool away = (static_cast<double>(rounded) > value) == (value > 0);  // the magnitude was rounded up
+  if (away) bits -= 1;
+  bits |= 1;
+  std::memcpy(&rounded, &bits, 4);
+  return rounded;
+}
+
+/// x * y + z with a sticky last bit: to be rounded once to a type with at most 11 bits of mantissa.
+inline float fused_to_odd(float x, float y, float z) {
+  const double product = static_cast<double>(x) * y;  // exact
+  double sum = product + z;
+  const double of_z = sum - product, lost = (product - (sum - of_z)) + (z - of_z);
+  if (lost != 0 && __builtin_isfinite(sum) && !(reinterpret_bits<std::uint64_t>(sum) & 1))
+    sum = std::nextafter(sum, lost > 0 ? HUGE_VAL : -HUGE_VAL);
+  return round_to_odd_float(sum);
+}
+
 inline float e4m3_to_float(std::uint8_t bits) {
   const int exponent = bits >> 3 & 15, mantissa = bits & 7;
   if (exponent == 15 && mantissa == 7) return reinterpret_bits<float>(0x7fc00000u);

@@ -240,6 +240,20 @@ inline std::uint32_t round_to_tf32_even(float value) {
   const std::uint32_t bits = reinterpret_bits<std::uint32_t>(value);
   return value - value == 0 ? (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu : bits;
 }
+/// cvt.rz to f16 and bf16: the bits of the nearest number, or of that before it. @param wide  what they stand for
+inline std::uint16_t not_beyond(std::uint16_t nearest, float wide, float value) {
+  return static_cast<std::uint16_t>(nearest - (std::fabs(wide) > std::fabs(value) ? 1 : 0));
+}
+inline std::uint16_t half_towards_zero(float value) {
+  const std::uint16_t nearest = float_to_half(value);
+  return not_beyond(nearest, half_to_float(nearest), value);
+}
+inline std::uint16_t bfloat_towards_zero(float value) {
+  const std::uint16_t nearest = float_to_bfloat(value);
+  return not_beyond(nearest, bfloat_to_float(nearest), value);
+}
+inline std::uint32_t tf32_towards_zero(float value) { return reinterpret_bits<std::uint32_t>(value) & (value - value == 0 ? ~0x1fffu : ~0u); }
+inline std::uint32_t pack_towards_zero(std::uint16_t high, std::uint16_t low) { return static_cast<std::uint32_t>(high) << 16 | low; }
 /// cvt.rna.tf32.f32: round to nearest, ties away from zero, to 10 bits of mantissa.
 inline std::uint32_t round_to_tf32(float value) {
   const std::uint32_t bits = reinterpret_bits<std::uint32_t>(value);
@@ -261,8 +275,8 @@ inline T shift_right(T value, std::uint32_t by) {
 }
 template <class T>
 inline T high_product(T a, T b) {
-  if constexpr (sizeof(T) == 4)
-    return static_cast<T>((std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>(a) * b) >> 32);
+  if constexpr (sizeof(T) <= 4)
+    return static_cast<T>((std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>(a) * b) >> (sizeof(T) * 8));
   else
     return static_cast<T>((std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>(a) * b) >> 64);
 }
@@ -364,16 +378,26 @@ CAPSTONE_UNOBSERVED inline T subtract_borrowing(T a, T b, bool in, bool out) {
 template <class T>
 inline bool unordered(T a, T b) { return a != a || b != b; }
 /// min, max: the number of the two, or with .NaN what is not one.
+/// -0 is less than +0.
 template <bool kNan, class T>
 inline T least(T a, T b) {
-  if (unordered(a, b) && (kNan || a == a)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a;
-  return b < a ? b : a == a ? a : b;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (unordered(a, b)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a == a ? a : b;
+    if (a == b) return std::signbit(a) ? a : b;
+  }
+  return b < a ? b : a;
 }
 template <bool kNan, class T>
 inline T greatest(T a, T b) {
-  if (unordered(a, b) && (kNan || a == a)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a;
-  return a < b ? b : a == a ? a : b;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (unordered(a, b)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a == a ? a : b;
+    if (a == b) return std::signbit(a) ? b : a;
+  }
+  return a < b ? b : a;
 }
+/// .ftz: a number too small to be normal is a zero of its sign; in f16, what is less than 2^-14.
+inline float flushed(float x, float least_normal = 0x1p-126f) { return std::fabs(x) < least_normal ? std::copysign(0.f, x) : x; }
+inline float flushed_half(float x) { return flushed(x, 0x1p-14f); }
 inline float unit_range(float x) { return x > 0 ? (x < 1 ? x : 1.f) : 0.f; }
 inline double unit_range(double x) { return x > 0 ? (x < 1 ? x : 1.) : 0.; }
 
