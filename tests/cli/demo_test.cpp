@@ -170,7 +170,7 @@ TEST_F(Demos, QuadrantPutsRecordedSearchesIntoTheirFields) {
   EXPECT_TRUE(says(shown.out, std::to_string(wrong) + " ("));
   EXPECT_TRUE(says(shown.out, "): not timed"));
   const Outcome counted = capstone({"demo", "quadrant", "--problem", "gemm_bf16"});
-  EXPECT_TRUE(says(counted.out, "in no field: 8 correct, but gate two has not decided"));
+  EXPECT_TRUE(says(counted.out, "in no field: 13 correct, but gate two has not decided"));
   EXPECT_TRUE(says(capstone({"demo", "quadrant", "--names"}).err, "--names is for a class"));
 }
 

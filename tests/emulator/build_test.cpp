@@ -1,10 +1,12 @@
 // What build_emulated() says about sources that cannot become a program.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/precompiled.h"
 #include "tests/emulator/bench_of_kernels.h"
 
@@ -47,6 +49,32 @@ TEST(Build, HeadersEndWhereTheSourceBegins) {
   EXPECT_EQ(parts->headers, headers);
   EXPECT_EQ(parts->rest, rest);
   EXPECT_EQ(included_first(kHead), (std::vector<std::string>{"cuda_runtime.h", "cstdint"}));
+}
+
+// nvcc checks a kernel that is judged on a CPU. ptxas knows Hopper's and Blackwell's own instructions only for
+// the targets that end in "a".
+TEST(NvccCheck, TakesWhatOnlyHopperOrOnlyBlackwellHas) {
+  if (!find_toolkit(test_resources())) GTEST_SKIP() << "no nvcc here";
+  const std::map<std::string, std::string> instructions{
+      {"hopper", "wgmma.fence.sync.aligned;"}, {"blackwell", "tcgen05.wait::ld.sync.aligned;"}};
+  for (const auto& [name, instruction] : instructions) {
+    const std::filesystem::path source =
+        std::filesystem::path(CAPSTONE_TEST_CACHE) / ("nvcc-" + name) / "kernel.cu";
+    std::filesystem::create_directories(source.parent_path());
+    std::ofstream(source) << kHead << "__global__ void k(float* y) { asm volatile(\"" << instruction
+                          << "\"); *y = 1; }\n"
+                          << kLaunch << " { k<<<1, 128, 0, stream>>>(y); }\n";
+    const Problem problem = vector_problem();
+    BuildRequest request;
+    request.source = source;
+    request.problem = &problem;
+    request.resources = &test_resources();
+    const auto check = check_with_nvcc(request);
+    ASSERT_TRUE(check) << render(check.error());
+    EXPECT_EQ(check->why_not, "") << name << "\n" << check->log;
+    EXPECT_FALSE(check->error) << name << "\n" << check->log;
+    EXPECT_NE(check->version, "") << name;
+  }
 }
 
 // What lies next to a source is in no other source's headers.

@@ -335,22 +335,28 @@ Result<NvccCheck> check_with_nvcc(const BuildRequest& request) {
     check.why_not = toolkit.error().what;
     return check;
   }
-  const std::vector<std::string> argv{toolkit->nvcc.string(),
-                                      "-std=c++17",
-                                      "--extended-lambda",
-                                      "--default-stream",
-                                      "per-thread",
-                                      "-arch=compute_90a",
-                                      "-diag-suppress=177,550",  // what is never used does no harm
-                                      "-cuda",
-                                      "-include",
-                                      "launch.h",
-                                      "-I",
-                                      ".",
-                                      fs::absolute(request.source).string(),
-                                      "-o",
-                                      "kernel.ii"};
-  CAPSTONE_TRY(check.log, log_of_nvcc(request, argv, *toolkit));
+  std::vector<std::string> argv{toolkit->nvcc.string(),
+                                "-std=c++17",
+                                "--extended-lambda",
+                                "--default-stream",
+                                "per-thread",
+                                "-gencode",
+                                "",                        // below
+                                "-diag-suppress=177,550",  // what is never used does no harm
+                                "-cuda",
+                                "-include",
+                                "launch.h",
+                                "-I",
+                                ".",
+                                fs::absolute(request.source).string(),
+                                "-o",
+                                "kernel.ii"};
+  // ptxas checks inline PTX. What only Blackwell has is checked as Blackwell's.
+  for (const std::string_view arch : {"90a", "100a"}) {
+    argv[6] = fmt::format("arch=compute_{0},code=compute_{0}", arch);
+    CAPSTONE_TRY(check.log, log_of_nvcc(request, argv, *toolkit));
+    if (check.log.find("not supported on .target 'sm_90a'") == std::string::npos) break;
+  }
   check.command = join(argv, " ");
   const auto error = first_compiler_error(check.log);
   if (error && is_about_the_machine(*error, *toolkit)) {
