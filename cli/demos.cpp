@@ -395,8 +395,12 @@ Result<void> roofline_demo(const Context& context) {
   };
   std::vector<Point> points;
   std::vector<std::string> elsewhere;  // under another roof
+  CAPSTONE_TRY(const auto catalogue, load_catalogue(context.resources.problems()));
   for (const std::string& id : ladders_of(context.resources, "")) {
-    CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
+    const auto at =
+        std::find_if(catalogue.begin(), catalogue.end(), [&](const Problem& p) { return p.id == id; });
+    if (at == catalogue.end()) continue;  // no problem of this name
+    const Problem& problem = *at;
     if (problem.precision != Precision::kFp32) {
       elsewhere.push_back(fmt::format("{} ({})", id, name_of(problem.precision)));
       continue;

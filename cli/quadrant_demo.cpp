@@ -123,8 +123,8 @@ void draw_fields(const Context& context, const std::vector<GateDot>& dots, std::
                       padded(i < left.size() ? left[i] : "", kField), i < right.size() ? right[i] : ""));
   t.out(rule("┴"));
   t.out(fmt::format("{:<{}}│ {}", "wrong", kRowName,
-                    wrong.empty() ? std::string("none")
-                                  : fmt::format("{} ({}): not timed", wrong.size(), labels_text(wrong))));
+                    wrong.empty() ? std::string("none") : fmt::format("{}: not timed", wrong.size())));
+  if (!wrong.empty()) t.out(fmt::format("{:<{}}│ {}", "", kRowName, labels_text(wrong)));
   if (!wrong.empty()) {
     const std::string row = dot_row(wrong.size(), kField);
     t.out(fmt::format("{:<{}}│ {}  {}", "", kRowName, row,
