@@ -51,12 +51,12 @@ TEST(Build, HeadersEndWhereTheSourceBegins) {
   EXPECT_EQ(included_first(kHead), (std::vector<std::string>{"cuda_runtime.h", "cstdint"}));
 }
 
-// nvcc checks a kernel that is judged on a CPU. ptxas knows Hopper's and Blackwell's own instructions only for
-// the targets that end in "a".
+// nvcc checks a kernel that is judged on a CPU. ptxas knows Hopper's and Blackwell's own instructions only
+// for the targets that end in "a".
 TEST(NvccCheck, TakesWhatOnlyHopperOrOnlyBlackwellHas) {
   if (!find_toolkit(test_resources())) GTEST_SKIP() << "no nvcc here";
-  const std::map<std::string, std::string> instructions{
-      {"hopper", "wgmma.fence.sync.aligned;"}, {"blackwell", "tcgen05.wait::ld.sync.aligned;"}};
+  const std::map<std::string, std::string> instructions{{"hopper", "wgmma.fence.sync.aligned;"},
+                                                        {"blackwell", "tcgen05.wait::ld.sync.aligned;"}};
   for (const auto& [name, instruction] : instructions) {
     const std::filesystem::path source =
         std::filesystem::path(CAPSTONE_TEST_CACHE) / ("nvcc-" + name) / "kernel.cu";
