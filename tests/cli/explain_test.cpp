@@ -322,6 +322,9 @@ TEST_F(Explain, AProgramThatIsWrongOrNoProgramIsRefused) {
   const Outcome rung = capstone({"explain", "01", "--problem", "sgemm", "--", "word"}, {.cwd = home_});
   EXPECT_EQ(rung.code, 2) << rung;
   EXPECT_TRUE(says(rung.err, "only a program with a main() takes arguments"));
+  const Outcome absent = capstone({"explain", "nowhere.cu"});
+  EXPECT_EQ(absent.code, 2) << absent;
+  EXPECT_TRUE(says(absent.err, "no such file"));
 }
 
 TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {
