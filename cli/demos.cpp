@@ -399,7 +399,8 @@ Result<void> roofline_demo(const Context& context) {
   for (const std::string& id : ladders_of(context.resources, "")) {
     const auto at =
         std::find_if(catalogue.begin(), catalogue.end(), [&](const Problem& p) { return p.id == id; });
-    if (at == catalogue.end()) continue;  // no problem of this name
+    if (at == catalogue.end())
+      return fail(fmt::format("the ladder `{}` has no problem", id), context.resources.problems().string());
     const Problem& problem = *at;
     if (problem.precision != Precision::kFp32) {
       elsewhere.push_back(fmt::format("{} ({})", id, name_of(problem.precision)));

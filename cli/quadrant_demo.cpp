@@ -124,8 +124,8 @@ void draw_fields(const Context& context, const std::vector<GateDot>& dots, std::
   t.out(rule("┴"));
   t.out(fmt::format("{:<{}}│ {}", "wrong", kRowName,
                     wrong.empty() ? std::string("none") : fmt::format("{}: not timed", wrong.size())));
-  if (!wrong.empty()) t.out(fmt::format("{:<{}}│ {}", "", kRowName, labels_text(wrong)));
   if (!wrong.empty()) {
+    t.out(fmt::format("{:<{}}│ {}", "", kRowName, labels_text(wrong)));
     const std::string row = dot_row(wrong.size(), kField);
     t.out(fmt::format("{:<{}}│ {}  {}", "", kRowName, row,
                       name_lines(wrong, 2 * kField + 1 - display_width(row), 1).front()));

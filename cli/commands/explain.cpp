@@ -17,9 +17,6 @@ struct Asked {
 Result<Explanation> explain(const Context& context, Asked asked) {
   workflows::ExplainKernelRequest& kernel = asked.kernel;
   const std::filesystem::path file = context.cwd / kernel.what;
-  if (file.extension() == ".cu" && !std::filesystem::exists(file))
-    return fail("no such file", file.string(), "name a .cu, a candidate or a reference kernel",
-                ExitCode::kUsage);
   const bool of_a_problem = !kernel.problem.empty() || !kernel.size.empty() || !kernel.device.empty();
   if (!of_a_problem && workflows::is_program(file)) {
     asked.program.program.source = file;

@@ -63,11 +63,11 @@ std::string ChosenKernel::shown() const {
 Result<ChosenKernel> choose_kernel(const Workspace& workspace, const std::string& what,
                                    const std::string& problem, const char* command) {
   if (what == "human" || what == "llm" || what == "together") return candidate_of(workspace, what);
-  CAPSTONE_TRY(Problem solved, problem_for(workspace, problem));
   std::error_code code;
   if (what.ends_with(".cu") && !fs::is_regular_file(workspace.cwd / what, code))
     return fail("no such source file", (workspace.cwd / what).string(),
                 "human, llm, together, a .cu file, or a reference kernel by number or name");
+  CAPSTONE_TRY(Problem solved, problem_for(workspace, problem));
   CAPSTONE_TRY(fs::path source, find_rung(workspace, solved.id, what, command));
   return ChosenKernel{std::move(solved), std::move(source), {}, std::nullopt};
 }

@@ -324,7 +324,7 @@ TEST_F(Explain, AProgramThatIsWrongOrNoProgramIsRefused) {
   EXPECT_TRUE(says(rung.err, "only a program with a main() takes arguments"));
   const Outcome absent = capstone({"explain", "nowhere.cu"});
   EXPECT_EQ(absent.code, 2) << absent;
-  EXPECT_TRUE(says(absent.err, "no such file"));
+  EXPECT_TRUE(says(absent.err, "no such source file"));
 }
 
 TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {

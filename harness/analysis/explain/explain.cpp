@@ -126,18 +126,15 @@ Result<void> learn_growth(Explanation& e, const fs::path& program, const Explain
   if (from != request.sizes) started.push_back(counted(from));
   for (const GrowthPlan::Step& step : plan->steps) started.push_back(counted(step.sizes));
   started.push_back(counted(plan->all));
-  GrowthRuns runs;
-  if (from == request.sizes) runs.larger.push_back(e);
+  std::vector<Explanation> seen;  // in the order of `started`
+  if (from == request.sizes) seen.push_back(e);
   for (auto& run : started) {
-    auto seen = run.get();
-    if (!seen && seen.error().code == ExitCode::kInterrupted) return fail(seen.error());
-    if (!seen) return {};
-    runs.larger.push_back(std::move(*seen));
+    auto one = run.get();
+    if (!one && one.error().code == ExitCode::kInterrupted) return fail(one.error());
+    if (!one) return {};
+    seen.push_back(std::move(*one));
   }
-  runs.from = std::move(runs.larger.front());
-  runs.larger.erase(runs.larger.begin());
-  runs.all = std::move(runs.larger.back());
-  runs.larger.pop_back();
+  const GrowthRuns runs{seen.front(), {seen.begin() + 1, seen.end() - 1}, seen.back()};
   if (const Sizes fuller = full_tiles(*plan, runs); fuller != from)
     return learn_growth(e, program, request, fuller, sandbox, say);
   extend_to_measured(e, *request.problem, *plan, runs);

@@ -248,11 +248,11 @@ void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64
 /// From shared to global memory, in the thread's bulk group.
 void bulk_copy_to_global(char* to, const char* from, unsigned bytes, Reduction reduction, Element element,
                          const char* file, int line);
-/// A box of the tensor that `map` describes, its innermost coordinate first. @param multicast  blocks of the
-/// cluster that receive it at the same place; 0: the one that `to` lies in. With kTellsPairs (.cta_group::2), a
-/// receiver's bytes are told to the block of its pair whose rank is as even or odd as that of `barrier`'s block.
-/// @source PTX ISA 9.0, cp.async.bulk.tensor: .multicast::cluster
+/// In a mask of `multicast` (.cta_group::2): a receiver's bytes are told to the block of its pair whose rank is as
+/// even or odd as that of `barrier`'s block. @source PTX ISA 9.0, cp.async.bulk.tensor: .multicast::cluster
 inline constexpr unsigned kTellsPairs = 1u << 16;
+/// A box of the tensor that `map` describes, its innermost coordinate first. @param multicast  blocks of the
+/// cluster that receive it at the same place; 0: the one that `to` lies in.
 void tensor_copy_to_shared(char* to, const void* map, std::uint64_t* barrier, int rank, const std::int32_t* coordinates,
                            unsigned multicast, const char* file, int line);
 void tensor_copy_to_global(const void* map, const char* from, int rank, const std::int32_t* coordinates,
