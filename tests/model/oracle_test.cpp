@@ -415,6 +415,21 @@ TEST(LinearCrossEntropyOracle, KnownByHand) {
   EXPECT_NEAR(c.expected[2], std::log(3.0), 1e-14);
 }
 
+TEST(CrossEntropyGradOracle, KnownByHand) {
+  OracleCase c("cross_entropy_grad", {{"rows", 2}, {"vocab", 3}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("logits")[1] = 2;  // the second class of the first row
+  c.tensor("target") = {1, -100};
+  c.judge();
+  const double sum = 2 + std::exp(2.0);
+  EXPECT_NEAR(c.expected[0], 1 / sum, 1e-14);
+  EXPECT_NEAR(c.expected[1], std::exp(2.0) / sum - 1, 1e-14) << "the target";
+  EXPECT_EQ(c.expected[3], 0) << "an ignored row";
+  c.judge("loss");
+  EXPECT_NEAR(c.expected[0], std::log(sum) - 2, 1e-14);
+  EXPECT_EQ(c.expected[1], 0) << "an ignored row";
+}
+
 TEST(Mamba2ScanOracle, KnownByHand) {
   OracleCase c("mamba2_scan", {{"b", 1}, {"l", 3}, {"h", 1}, {"g", 1}}, 1);
   c.for_each_input([](float) { return 0.0f; });

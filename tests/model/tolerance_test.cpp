@@ -904,6 +904,34 @@ std::vector<float> linear_cross_entropy(OracleCase& c, int logit_bits) {
   return loss;
 }
 
+/// Gradients of the cross-entropy loss; the probability is rounded to so many bits before 1 is subtracted, the gradient
+/// to those of a bf16.
+std::vector<float> cross_entropy_grad(OracleCase& c, int probability_bits) {
+  const auto rows = c.size("rows"), vocab = c.size("vocab");
+  std::vector<float> gradient(static_cast<std::size_t>(rows * vocab), 0.0f);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto x = c.tensor("logits").begin() + r * vocab;
+    const auto chosen = static_cast<std::int64_t>(c.tensor("target")[r]);
+    if (chosen < 0 || chosen >= vocab) continue;
+    const float maximum = *std::max_element(x, x + vocab);
+    float sum = 0;
+    for (std::int64_t j = 0; j < vocab; ++j) sum += std::exp(x[j] - maximum);
+    for (std::int64_t j = 0; j < vocab; ++j)
+      gradient[r * vocab + j] = keep_bits(
+          keep_bits(std::exp(x[j] - maximum) / sum, probability_bits) - (j == chosen ? 1.0f : 0.0f), 7);
+  }
+  return gradient;
+}
+
+TEST(ToleranceOfCrossEntropyGrad, ProbabilitiesInBf16PassAndFp8Fails) {
+  OracleCase c("cross_entropy_grad", {{"rows", 24}, {"vocab", 300}}, 27);
+  EXPECT_LT(c.badness(cross_entropy_grad(c, 22)), 0.9);
+  EXPECT_LT(c.badness(cross_entropy_grad(c, 7)), 1);
+  EXPECT_GT(c.badness(cross_entropy_grad(c, 3)), 2) << "probabilities in fp8";
+  for (float& value : c.tensor("logits")) value = keep_bits(value, 3);
+  EXPECT_GT(c.badness(cross_entropy_grad(c, 22)), 2) << "logits in fp8";
+}
+
 TEST(ToleranceOfLinearCrossEntropy, LogitsInBf16PassAndOperandsInFp8Fail) {
   OracleCase c("linear_cross_entropy", {{"t", 24}, {"h", 304}, {"v", 300}}, 27);
   EXPECT_LT(c.badness(linear_cross_entropy(c, 22)), 0.1);
