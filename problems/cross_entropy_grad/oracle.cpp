@@ -21,8 +21,8 @@ float value_of(std::uint16_t bits) {
 
 }  // namespace
 
-/// Scale: a gradient is a probability, and 1 less at the target: both terms are rounded in proportion. 1e-30
-/// lets a probability that fp32 cannot hold be 0. A loss is a difference of two numbers in fp32.
+/// Scale: rtol decides about a probability; 1e-30 lets one that fp32 cannot hold be 0. At the target 1 is
+/// subtracted from it, and a loss is a difference of two numbers: there fp32 rounds in proportion to these.
 extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices,
                                 std::int64_t count, double* value, double* scale) {
   const auto* logits = static_cast<const std::uint16_t*>(c->parameters[kLogits].data);
@@ -47,12 +47,12 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::in
     if (chosen < 0 || chosen >= vocab) continue;
     if (output == kLoss) {
       value[i] = lse - value_of(of_row[chosen]);
-      scale[i] = 2e-3 * (1 + std::fabs(maximum) + std::fabs(static_cast<double>(value_of(of_row[chosen]))));
+      scale[i] = (1 + std::fabs(maximum) + std::fabs(static_cast<double>(value_of(of_row[chosen]))));
     } else {
       const std::int64_t column = indices[i] % vocab;
       const double probability = std::exp(value_of(of_row[column]) - lse), hit = column == chosen;
       value[i] = probability - hit;
-      scale[i] += probability + hit;
+      scale[i] += hit;
     }
   }
 }

@@ -1,21 +1,21 @@
 // Rung 6: the bytes come through a ring in shared memory, and the vector stays in registers.
 //
-// Changed     one block a multiprocessor with an equal share of all rows. One warp only loads: it keeps five
+// Changed     one block a multiprocessor with an equal share of all rows. One warp only loads: it keeps
 //             stages of whole rows on their way by bulk copies, two a stage. A lane has the same 32 columns
 //             of every row, so it decodes its part of the vector once and keeps it in registers, in both
 //             signs. Products are rung 3's: `prmt` and `dp4a`, which starts from the bits of 1.5 * 2^23, so
 //             that the sum of a block is a float without a conversion. The loading warp also adds up the
 //             warps' sums.
 // Why         in rung 5 a warp waits for its loads, then computes, then loads again, and each block begins
-//             with the vector. Here 180 KB of a multiprocessor are on their way from the first moment to the
-//             last, whatever the other warps do.
+//             with the vector. Here bytes are on their way from the first moment to the last, whatever
+//             the other warps do.
 // Prediction  1.7 instructions a weight are 7 us of issuing; the bytes take 22 us, the launch and the first
 //             bytes 3 us: 25 us, 90 % of a copy.
 // Came        not timed yet.
 //
 // Shapes      a [l, m, k] e2m1x2, sfa [l, m, k/16] e4m3, x [l, k] e2m1x2, sfx [l, k/16] e4m3, y [l, m] bf16.
 // Launch      <<<multiprocessors, 544>>>: up to 16 warps that compute, one that loads.
-// Resources   about 64 registers; 186 KB of shared memory.
+// Resources   about 64 registers; 149 KB of shared memory.
 // Cost        2 l m k FLOPs; 0.5625 l (m + 1) k + 2 l m bytes.
 // Divides     k % 256 == 0 for the ring: bulk copies have 16 bytes at least, and a scale is one byte for 16
 //             columns. Other k (k % 32 == 0, the problem says so): a warp a row, without the ring.
@@ -34,8 +34,9 @@ constexpr int kOfLane = 32;                  // columns
 constexpr int kSlice = 32 * kOfLane;         // of a warp
 constexpr int kPiece = kMostWarps * kSlice;  // columns of a row in a stage
 constexpr int kTogether = 4;                 // rows of a warp in a stage
+constexpr int kLanesOfRow = 32 / kTogether;  // that have a part of its sum at the end
 constexpr int kBlock = 16;                   // columns of a scale
-constexpr int kStages = 5;
+constexpr int kStages = 3;
 constexpr int kMagic = 0x4b400000;  // 1.5 * 2^23: adding an integer to its bits adds it to the float
 constexpr float kMagicValue = 12582912.0f;
 
@@ -146,46 +147,43 @@ __device__ void wait_for(Barrier* at, int parity) {
 
 /// How a row is cut, for all blocks.
 struct Plan {
-  int64_t m, k, rows;  // rows: of all matrices
-  int slices, groups;  // warps along a row; sets of warps with rows of their own
+  int64_t m, k, rows;          // rows: of all matrices
+  int pieces, slices, groups;  // warps along a piece; sets of warps with rows of their own
 
   Plan(int64_t l, int64_t m_, int64_t k_)
       : m(m_),
         k(k_),
         rows(l * m_),
+        pieces(static_cast<int>((k_ + kPiece - 1) / kPiece)),
         slices(static_cast<int>((std::min<int64_t>(k_, kPiece) + kSlice - 1) / kSlice)),
         groups(kMostWarps / slices) {}
   __host__ __device__ int warps() const { return slices * groups; }
+  __device__ int columns(int piece) const {
+    return piece + 1 < pieces ? kPiece : static_cast<int>(k - int64_t{piece} * kPiece);
+  }
 };
 
 /// Walks a block's rows, a stage after the other: some rows of one matrix, one piece of their columns.
 struct Walk {
-  int64_t row, end, matrix, matrix_end;
-  int64_t column = 0, k, m;
-  int most;
+  int64_t first, matrix;
+  int row = 0, end, of_matrix, m;  // row, end: from `first`; of_matrix: rows until the matrix ends
+  int piece = 0, pieces, most;
 
   __device__ explicit Walk(const Plan& plan)
-      : row(plan.rows * blockIdx.x / gridDim.x),
-        end(plan.rows * (blockIdx.x + 1) / gridDim.x),
-        matrix(row / plan.m),
-        matrix_end((matrix + 1) * plan.m),
-        k(plan.k),
-        m(plan.m),
+      : first(plan.rows * blockIdx.x / gridDim.x),
+        matrix(first / plan.m),
+        end(static_cast<int>(plan.rows * (blockIdx.x + 1) / gridDim.x - first)),
+        of_matrix(static_cast<int>((matrix + 1) * plan.m - first)),
+        m(static_cast<int>(plan.m)),
+        pieces(plan.pieces),
         most(plan.groups * kTogether) {}
   __device__ bool goes_on() const { return row < end; }
-  __device__ int rows() const {
-    return static_cast<int>(min(static_cast<int64_t>(most), min(end, matrix_end) - row));
-  }
-  __device__ int columns() const { return static_cast<int>(min(static_cast<int64_t>(kPiece), k - column)); }
-  __device__ bool last_piece() const { return column + kPiece >= k; }
-  __device__ void advance() {
-    if (!last_piece()) {
-      column += kPiece;
-      return;
-    }
-    column = 0;
-    row += rows();
-    if (row == matrix_end) ++matrix, matrix_end += m;
+  __device__ int rows() const { return min(most, min(end - row, of_matrix)); }
+  __device__ bool last_piece() const { return piece + 1 == pieces; }
+  __device__ void advance(int taken) {
+    if (++piece < pieces) return;
+    piece = 0, row += taken, of_matrix -= taken;
+    if (of_matrix == 0) ++matrix, of_matrix = m;
   }
 };
 
@@ -195,88 +193,99 @@ struct Shared {
   Barrier full[kStages], empty[kStages];
 };
 
-/// Loads, and adds up the parts of stages that are done.
-__device__ void load(Shared& s, const Plan& plan, const uint8_t* a, const uint8_t* sfa, __nv_bfloat16* y) {
+/// Starts the copies of a stage and moves on. By a whole warp.
+__device__ void fetch(Shared& s, int stage, const Plan& plan, Walk& ahead, const uint8_t* a,
+                      const uint8_t* sfa) {
+  const int lane = threadIdx.x % 32, rows = ahead.rows(), columns = plan.columns(ahead.piece);
+  const int copies = plan.pieces == 1 ? 1 : rows;  // whole rows lie one behind the other
+  const unsigned codes = columns / 2 * (rows / copies), scales = columns / kBlock * (rows / copies);
+  if (lane == 0) expect_bytes(&s.full[stage], copies * (codes + scales));
+  __syncwarp();
+  for (int r = lane; r < copies; r += 32) {
+    const int64_t at = (ahead.first + ahead.row + r) * plan.k + int64_t{ahead.piece} * kPiece;
+    load_bulk(s.stages[stage].codes + r * codes, a + at / 2, codes, &s.full[stage]);
+    load_bulk(s.stages[stage].scales + r * scales, sfa + at / kBlock, scales, &s.full[stage]);
+  }
+  ahead.advance(rows);
+}
+
+/// Adds up the parts of stages that are done, and fetches the next ones in their place.
+__device__ void load(Shared& s, const Plan& plan, Walk done, Walk ahead, const uint8_t* a, const uint8_t* sfa,
+                     __nv_bfloat16* y) {
   const int lane = threadIdx.x % 32;
-  Walk ahead(plan), done(ahead);
-  int stage = 0, parity = 1, finished = 0, of_finished = 0;
-  const auto finish = [&] {  // the next stage that is not added up yet
-    wait_for(&s.empty[finished], of_finished);
+  for (int stage = 0, parity = 0; done.goes_on();) {
+    const int rows = done.rows();
+    wait_for(&s.empty[stage], parity);
     if (done.last_piece()) {
-      for (int r = lane; r < done.rows(); r += 32) {
+      for (int r = lane; r < rows; r += 32) {
         float sum = 0;
-        for (int i = 0; i < plan.slices; ++i) sum += s.parts[finished][r * plan.slices + i];
-        y[done.row + r] = __float2bfloat16(sum);
+        for (int i = 0; i < plan.slices; ++i) sum += s.parts[stage][r * plan.slices + i];
+        y[done.first + done.row + r] = __float2bfloat16(sum);
       }
       __syncwarp();  // before the stage is given away
     }
-    done.advance();
-    if (++finished == kStages) finished = 0, of_finished ^= 1;
-  };
-  for (int started = 0; ahead.goes_on(); ++started) {
-    if (started >= kStages) finish();
-    const int rows = ahead.rows(), columns = ahead.columns();
-    const bool whole = columns == plan.k;  // then rows lie one behind the other
-    const int copies = whole ? 1 : rows;
-    const unsigned codes = columns / 2 * (rows / copies), scales = columns / kBlock * (rows / copies);
-    if (lane == 0) expect_bytes(&s.full[stage], copies * (codes + scales));
-    __syncwarp();
-    for (int r = lane; r < copies; r += 32) {
-      const int64_t first = (ahead.row + r) * plan.k + ahead.column;
-      load_bulk(s.stages[stage].codes + r * codes, a + first / 2, codes, &s.full[stage]);
-      load_bulk(s.stages[stage].scales + r * scales, sfa + first / kBlock, scales, &s.full[stage]);
-    }
-    ahead.advance();
+    done.advance(rows);
+    if (ahead.goes_on()) fetch(s, stage, plan, ahead, a, sfa);
     if (++stage == kStages) stage = 0, parity ^= 1;
   }
-  while (done.goes_on()) finish();
 }
 
-__device__ void compute(Shared& s, const Plan& plan, const uint8_t* x, const uint8_t* sfx) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int slice = warp % plan.slices, group = warp / plan.slices;
+/// The lane's part of the vector, for the rows that the walk has reached.
+__device__ Numbers decode(const Plan& plan, const Walk& here, int column, const uint8_t* x,
+                          const uint8_t* sfx) {
+  if (column >= plan.columns(here.piece)) return {};
+  const int64_t at = here.matrix * plan.k + int64_t{here.piece} * kPiece + column;
+  return {*reinterpret_cast<const uint4*>(x + at / 2),
+          *reinterpret_cast<const unsigned short*>(sfx + at / kBlock)};
+}
+
+__device__ void compute(Shared& s, const Plan& plan, Walk here, int slice, Numbers numbers, const uint8_t* x,
+                        const uint8_t* sfx) {
+  const int lane = threadIdx.x % 32, group = threadIdx.x / 32 / plan.slices;
   const int column = slice * kSlice + lane * kOfLane;
-  Numbers numbers;
-  int64_t decoded = -1;  // the column of `numbers` among the vectors of all matrices
   float sum[kTogether] = {};
-  int stage = 0, parity = 0;
-  for (Walk here(plan); here.goes_on(); here.advance()) {
-    const int rows = here.rows(), columns = here.columns();
-    const bool inside = column < columns;
-    const int64_t wanted = here.matrix * plan.k + here.column + column;
-    if (inside && wanted != decoded) {
-      numbers = Numbers(*reinterpret_cast<const uint4*>(x + wanted / 2),
-                        *reinterpret_cast<const unsigned short*>(sfx + wanted / kBlock));
-      decoded = wanted;
-    }
+  for (int stage = 0, parity = 0; here.goes_on();) {
+    const int rows = here.rows(), columns = plan.columns(here.piece);
     wait_for(&s.full[stage], parity);
-    if (inside) {
+    if (column < columns) {
+      const uint8_t* of_row = s.stages[stage].codes + (group * kTogether * columns + column) / 2;
+      const uint8_t* its_scales = s.stages[stage].scales + (group * kTogether * columns + column) / kBlock;
+      const int last = rows - 1 - group * kTogether;  // rows behind it are read as this one, and not stored
       uint4 codes[kTogether];
       unsigned short scales[kTogether];
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) {
-        const int r = min(group * kTogether + j, rows - 1);  // rows behind the last are not stored
-        codes[j] = *reinterpret_cast<const uint4*>(s.stages[stage].codes + (r * columns + column) / 2);
-        scales[j] = *reinterpret_cast<const unsigned short*>(s.stages[stage].scales +
-                                                             (r * columns + column) / kBlock);
+        const int to_row = min(j, last) * columns;
+        codes[j] = *reinterpret_cast<const uint4*>(of_row + to_row / 2);
+        scales[j] = *reinterpret_cast<const unsigned short*>(its_scales + to_row / kBlock);
       }
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) sum[j] += numbers.times(codes[j], scales[j]);
     }
     if (here.last_piece()) {
-      // Four sums over 32 lanes: each step halves the sums that a lane still has, while there are two.
-      const bool upper = lane & 16, odd = lane & 8;
-      const float a = (upper ? sum[2] : sum[0]) + __shfl_xor_sync(0xffffffffu, upper ? sum[0] : sum[2], 16);
-      const float b = (upper ? sum[3] : sum[1]) + __shfl_xor_sync(0xffffffffu, upper ? sum[1] : sum[3], 16);
-      float of_row = (odd ? b : a) + __shfl_xor_sync(0xffffffffu, odd ? a : b, 8);
-      for (int offset = 4; offset > 0; offset /= 2) of_row += __shfl_xor_sync(0xffffffffu, of_row, offset);
-      const int r = group * kTogether + lane / 8;
-      if (lane % 8 == 0) s.parts[stage][r * plan.slices + slice] = of_row;
+      // The sums of some rows over 32 lanes: a step halves what a lane still has, until it has one row.
+#pragma unroll
+      for (int n = kTogether / 2, offset = 16; n > 0; n /= 2, offset /= 2) {
+        const bool upper = lane & offset;
+        for (int j = 0; j < n; ++j) {
+          const float given = upper ? sum[j] : sum[j + n];
+          sum[j] = (upper ? sum[j + n] : sum[j]) + __shfl_xor_sync(0xffffffffu, given, offset);
+        }
+      }
+#pragma unroll
+      for (int offset = kLanesOfRow / 2; offset > 0; offset /= 2)
+        sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], offset);
+      const int r = group * kTogether + lane / kLanesOfRow;
+      if (lane % kLanesOfRow == 0) s.parts[stage][r * plan.slices + slice] = sum[0];
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) sum[j] = 0;
     }
     __syncwarp();
     if (lane == 0) arrive(&s.empty[stage]);
+    const int64_t matrix = here.matrix;
+    here.advance(rows);
+    if (here.goes_on() && (plan.pieces > 1 || here.matrix != matrix))
+      numbers = decode(plan, here, column, x, sfx);
     if (++stage == kStages) stage = 0, parity ^= 1;
   }
 }
@@ -286,15 +295,26 @@ __global__ void __launch_bounds__((kMostWarps + 1) * 32, 1)
          const uint8_t* __restrict__ sfx, __nv_bfloat16* __restrict__ y, const Plan plan) {
   extern __shared__ __align__(128) uint8_t memory[];
   Shared& s = *reinterpret_cast<Shared*>(memory);
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) init(&s.full[i], 1), init(&s.empty[i], plan.warps());
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  const int warp = threadIdx.x / 32, slice = warp % plan.slices;
+  const bool loads = warp == plan.warps();
+  const Walk walk(plan);
+  Walk ahead(walk);
+  Numbers numbers;
+  if (loads) {
+    if (threadIdx.x % 32 == 0) {
+      for (int i = 0; i < kStages; ++i) init(&s.full[i], 1), init(&s.empty[i], plan.warps());
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncwarp();
+    for (int stage = 0; stage < kStages && ahead.goes_on(); ++stage) fetch(s, stage, plan, ahead, a, sfa);
+  } else {  // first of all: later these loads would wait behind all that the ring asks for
+    numbers = decode(plan, walk, slice * kSlice + threadIdx.x % 32 * kOfLane, x, sfx);
   }
-  __syncthreads();
-  if (static_cast<int>(threadIdx.x) / 32 == plan.warps())
-    load(s, plan, a, sfa, y);
+  __syncthreads();  // the barriers are ready
+  if (loads)
+    load(s, plan, walk, ahead, a, sfa, y);
   else
-    compute(s, plan, x, sfx);
+    compute(s, plan, walk, slice, numbers, x, sfx);
 }
 
 /// Any k: a warp a row.

@@ -12,7 +12,7 @@
 // Came        not timed yet.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss [rows], fp32; any rows, vocab up to 900 000.
-// Launch      <<<cluster * rows, 512>>> in clusters of 1, 2, 4 or 8.
+// Launch      <<<cluster * rows, 256>>> in clusters of 1, 2, 4 or 8.
 // Resources   at most 40 registers; 64 KB of shared memory for a row of 32000, three blocks a
 //             multiprocessor.
 // Cost        12 * rows * vocab FLOPs; 4 * rows * vocab bytes.
@@ -27,7 +27,7 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kLoads = 4;             // vectors of a lane in a chunk
 constexpr int kChunk = kLoads * 32;   // vectors of eight logits: 2 KB
