@@ -88,8 +88,8 @@ Result<std::filesystem::path> find_cutlass_headers(const Resources& resources);
 
 /// Builds a .so for the GPU with nvcc: -O3 -lineinfo -arch=native-with-a, -cudart shared, per-thread default
 /// stream, the adapter linked in. A source that comes to a header of CuTe or CUTLASS gets the folder of these
-/// and --expt-relaxed-constexpr; where they are not there, its first error says so. `libraries` are linked for
-/// our own baselines only ("cublas", "cudnn").
+/// and --expt-relaxed-constexpr; where they are not there, its first error says so. `libraries` are linked
+/// for our own baselines only ("cublas", "cudnn").
 Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch,
                             const std::vector<std::string>& libraries);
 

@@ -42,8 +42,9 @@ Result<fs::path> find_cutlass_headers(const Resources& resources) {
   const std::string script = (resources.share / "scripts" / "fetch_cuda_headers.sh").string();
   return fail("CUTLASS's headers were not found", folder.string(),
               resources.cutlass.empty()
-                  ? "run " + script + " --cutlass (downloads 6.4 MB from PyPI), or name their folder in "
-                    "CAPSTONE_CUTLASS"
+                  ? "run " + script +
+                        " --cutlass (downloads 6.4 MB from PyPI), or name their folder in "
+                        "CAPSTONE_CUTLASS"
                   : "CAPSTONE_CUTLASS must name the folder that holds cute/ and cutlass/",
               ExitCode::kEnvironment);
 }
