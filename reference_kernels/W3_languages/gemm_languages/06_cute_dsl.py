@@ -1,3 +1,21 @@
+# Rung 6: CuTe-DSL: the loop of rung 5 in Python.
+#
+# Changed     the language, not the kernel: the same layouts, ring of stages, roles of warps and pieces of the
+#             results. The pipeline's barriers are an object of the library.
+# Why         C++ templates take half a minute to compile; the same types, as values of Python, take a second.
+# Prediction  1.0 of rung 5 on the GPU: the instructions are the same. The launch costs the host more.
+# Came        not timed yet by the judge.
+#
+# Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major; one compiled kernel for all sizes.
+# Launch      as many blocks as multiprocessors, or tiles where these are fewer; 384 threads: a producer and
+#             two groups of 128 that multiply 64 x 256 each.
+# Resources   232 registers a thread that multiplies, 40 a producer; 225 KiB of shared memory: 4 stages of
+#             48 KiB, two pieces of 16 KiB of the results.
+# Cost        2 m n k FLOPs.
+# Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows start on 16 bytes, and TMA can fetch
+#             them. It fills with zeros what lies outside, and stores nothing there.
+# Source      the building blocks are those of the documentation of CuTe-DSL (nvidia-cutlass-dsl 4.3.5). Needs
+#             sm_90a.
 import cuda.bindings.driver as cuda
 import cutlass
 import cutlass.cute as cute
