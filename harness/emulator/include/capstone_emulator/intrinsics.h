@@ -314,8 +314,8 @@ constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, s
   return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
 }
 // No templates, so that they are better than a library's (cute::min) for these types, as CUDA's are.
-#define CAPSTONE_MIN_MAX(T)                                     \
-  constexpr T min(T a, T b) { return min<T, T>(a, b); }         \
+#define CAPSTONE_MIN_MAX(T)                             \
+  constexpr T min(T a, T b) { return min<T, T>(a, b); } \
   constexpr T max(T a, T b) { return max<T, T>(a, b); }
 CAPSTONE_MIN_MAX(int)
 CAPSTONE_MIN_MAX(unsigned)
