@@ -85,6 +85,8 @@ Result<Context> make_context() {
   const std::string path = environment("PATH");
   CAPSTONE_TRY(context.resources,
                locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
+  if (const std::string named = environment("CAPSTONE_CUTLASS"); !named.empty())
+    context.resources.cutlass = fs::absolute(named, code);
   context.resources.ignore_toolkit = !environment("CAPSTONE_IGNORE_TOOLKIT").empty();
   context.resources.isolation = environment("CAPSTONE_ISOLATION");
   if (const std::string& isolation = context.resources.isolation;

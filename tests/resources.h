@@ -37,10 +37,12 @@ inline Resources suite_resources_and_headers() {
                                     : std::filesystem::path(xdg)) /
                            "capstone";
   std::error_code ignored;
-  if (!std::filesystem::exists(users / "cuda-headers", ignored)) return resources;
-  std::filesystem::create_directories(cache, ignored);
-  std::filesystem::remove(cache / "cuda-headers", ignored);
-  std::filesystem::create_directory_symlink(users / "cuda-headers", cache / "cuda-headers", ignored);
+  for (const char* folder : {"cuda-headers", "cutlass-headers"}) {
+    if (!std::filesystem::exists(users / folder, ignored)) continue;
+    std::filesystem::create_directories(cache, ignored);
+    std::filesystem::remove(cache / folder, ignored);
+    std::filesystem::create_directory_symlink(users / folder, cache / folder, ignored);
+  }
   return resources;
 }
 

@@ -76,6 +76,11 @@ std::vector<Row> examine(const Context& context) {
                          : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
   rows.push_back(program(context, "g++", {"g++", "--version"},
                          "required: the emulated backend compiles with it (apt install g++)"));
+  auto cutlass = find_cutlass_headers(r);
+  rows.push_back(
+      cutlass ? Row{"CUTLASS headers", "ok", cutlass->string(), {}}
+              : Row{"CUTLASS headers", "missing", cutlass.error().what,
+                    "kernels that include <cute/…> or <cutlass/…> do not compile: " + cutlass.error().hint});
   Sandbox sandbox = Sandbox::detect(r);
   rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(),
                   isolation_advice(sandbox, r)});

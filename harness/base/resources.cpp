@@ -15,6 +15,7 @@ Result<Resources> locate_resources(const fs::path& executable, const fs::path& c
                   kToolVersion,
                   false,
                   {},
+                  {},
                   {}};
   std::error_code ignored;
   if (!fs::is_directory(found.problems(), ignored))

@@ -15,6 +15,7 @@ struct Resources {
   std::string path_variable;      ///< PATH, used to find programs
   std::string version;            ///< of capstone
   bool ignore_toolkit = false;    ///< behave as if no CUDA Toolkit were installed (only fetched headers)
+  std::filesystem::path cutlass;  ///< the folder of cute/ and cutlass/; empty: the fetched ones
   std::string isolation;          ///< "bubblewrap", "landlock" or "none": use only that; empty: use the
                                   ///< strongest that works
   std::string visible_devices;    ///< CUDA_VISIBLE_DEVICES, passed to the GPU processes; empty: unset

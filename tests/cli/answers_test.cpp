@@ -73,7 +73,8 @@ TEST_F(Answer, CompletionsAreAcceptedByTheShell) {
 TEST_F(Answer, DoctorSaysWhatThereIsAndWhatIsMissing) {
   Outcome text = capstone({"doctor"});
   EXPECT_TRUE(text.code == 0 || text.code == 3) << text;
-  for (const char* what : {"NVIDIA GPU", "nvcc", "CUDA headers", "g++", "isolation", "gnuplot", "cache"})
+  for (const char* what :
+       {"NVIDIA GPU", "nvcc", "CUDA headers", "CUTLASS headers", "g++", "isolation", "gnuplot", "cache"})
     EXPECT_TRUE(says(text.out, what));
   Outcome json = capstone({"doctor", "--format", "json"});
   EXPECT_EQ(json.code, text.code);

@@ -397,5 +397,14 @@ TEST(Build, NoHeadersNamesTheScriptThatFetchesThem) {
   EXPECT_EQ(headers.error().code, ExitCode::kEnvironment);
 }
 
+TEST(Build, NoCutlassNamesTheScriptThatFetchesIt) {
+  Resources bare = test_resources();
+  bare.cache = std::filesystem::path(CAPSTONE_TEST_CACHE) / "empty";
+  const auto headers = find_cutlass_headers(bare);
+  ASSERT_FALSE(headers);
+  EXPECT_NE(headers.error().hint.find("fetch_cuda_headers.sh --cutlass"), std::string::npos);
+  EXPECT_EQ(headers.error().code, ExitCode::kEnvironment);
+}
+
 }  // namespace
 }  // namespace capstone::test

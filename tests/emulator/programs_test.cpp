@@ -66,6 +66,32 @@ TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
   }
 }
 
+// Layouts, swizzles, tiled copies; cp.async, ldmatrix and mma.sync as CuTe's atoms.
+TEST(Cute, AtomsOfAmpereMultiplyATile) {
+  if (const auto headers = find_cutlass_headers(test_resources()); !headers) GTEST_SKIP() << render(headers.error());
+  ProgramRequest request;
+  request.source = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path() / "cute_tiles.cu";
+  for (const std::string& schedule : kSchedules) {
+    request.schedule = schedule;
+    request.seed = 7;
+    const auto run = run_emulated_program(request, test_resources());
+    ASSERT_TRUE(run) << render(run.error());
+    ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+    EXPECT_EQ(run->process.out, "PASS\n") << schedule << "\n" << run->process.err;
+  }
+}
+
+TEST(Cute, MissingHeadersNameTheScriptThatFetchesThem) {
+  Resources bare = test_resources();
+  bare.cutlass = fs::path(CAPSTONE_TEST_CACHE) / "no-such-folder";
+  ProgramRequest request;
+  request.source = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path() / "cute_tiles.cu";
+  const auto run = run_emulated_program(request, bare);
+  ASSERT_TRUE(run) << render(run.error());
+  EXPECT_FALSE(run->build.result.ok);
+  EXPECT_NE(run->build.not_judgeable.find("CAPSTONE_CUTLASS"), std::string::npos) << run->build.not_judgeable;
+}
+
 // Such long rows are not a check size of the problem, because the other tests would then take minutes.
 TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
   const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path().parent_path();

@@ -57,6 +57,24 @@ TEST(Lexer, SystemHeadersStayWhole) {
   EXPECT_EQ(source.inclusions[0].path, "/usr/include/x.h");
 }
 
+// nvcc takes `#pragma unroll` from a macro (CUTE_UNROLL), in the middle of what the preprocessor leaves.
+TEST(Lexer, APragmaFromAMacroIsAPragma) {
+  const SourceText source = tokenize("# 1 \"k.cu\"\nint a;\n    #pragma unroll\nint c;");
+  ASSERT_EQ(source.tokens.size(), 8u);
+  EXPECT_EQ(source.tokens[3].kind, TokenKind::kPragma);
+  EXPECT_EQ(source.spelling(3), "#pragma unroll");
+}
+
+// Headers of CCCL end lines with __device__.
+TEST(Rewriter, WordsOfThePreludeVanishAtTheEndOfALineToo) {
+  const std::string text = rewrite_file(
+                               "# 1 \"/usr/include/x.h\" 1 3\ncapstone_emu_device\nint f();\nint "
+                               "capstone_emu_device_count;\n# 2 \"kernel.cu\" 2\nint c;\n")
+                               .text;
+  EXPECT_EQ(text.find("capstone_emu_device\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("capstone_emu_device_count"), std::string::npos) << text;
+}
+
 TEST(Lexer, MacroOfASystemHeaderInAUserLineIsStillTheUsers) {
   const SourceText source = tokenize("# 1 \"k.cu\"\nint* p =\n# 1 \"k.cu\" 3 4\n  __null\n# 1 \"k.cu\"\n  ;");
   EXPECT_EQ(source.tokens.size(), 7u);

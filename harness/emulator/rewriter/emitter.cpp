@@ -1,5 +1,7 @@
 #include "rewriter/emitter.h"
 
+#include <cctype>
+
 namespace capstone::rewriter {
 namespace {
 
@@ -7,8 +9,11 @@ constexpr int kMostBlankLines = 8;  // further away a line marker is shorter
 
 // The words that the prelude leaves for the rewriter may also come from a header that the user includes.
 void blank_out(std::string& text, std::string_view word) {
+  const auto continues = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size())
-    text.replace(at, word.size(), word.size(), ' ');
+    if (!continues(at + word.size())) text.replace(at, word.size(), word.size(), ' ');
 }
 
 }  // namespace
@@ -20,8 +25,8 @@ void Emitter::append(std::string_view text) {
 
 void Emitter::opaque(const Token& token) {
   std::string text(source_.spelling(token));
-  blank_out(text, "capstone_emu_device ");
-  blank_out(text, "capstone_emu_global ");
+  blank_out(text, "capstone_emu_device");
+  blank_out(text, "capstone_emu_global");
   out_ += '\n';
   out_ += text;
   out_ += '\n';

@@ -71,6 +71,7 @@ class Lexer {
   void step() {
     if (at_ == line_start_ && peek() == '#') return directive();
     if (system_) return skip_line();
+    if (begins_pragma()) return directive();
     if (peek() == '\n') return next_line(at_ + 1);
     if (std::isspace(static_cast<unsigned char>(peek()))) {
       ++at_;
@@ -78,6 +79,9 @@ class Lexer {
     }
     token();
   }
+
+  // A macro may stand for one (CUTLASS_PRAGMA_UNROLL), as nvcc takes it: nothing else begins like this.
+  bool begins_pragma() const { return text().compare(at_, 8, "#pragma ") == 0; }
 
   std::size_t line_end() const {
     const std::size_t end = text().find('\n', at_);

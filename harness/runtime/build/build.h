@@ -80,8 +80,16 @@ Result<NvccCheck> check_with_nvcc(const BuildRequest& request);
 /// @error neither: hint names scripts/fetch_cuda_headers.sh.
 Result<std::filesystem::path> find_cuda_headers(const Resources& resources);
 
+/// CUTLASS's release whose headers scripts/fetch_cuda_headers.sh --cutlass fetches.
+inline constexpr const char* kCutlassVersion = "4.2.0";
+/// The folder with cute/ and cutlass/: the one that Resources names, else the one that was fetched.
+/// @error neither holds cutlass/version.h: hint names scripts/fetch_cuda_headers.sh --cutlass.
+Result<std::filesystem::path> find_cutlass_headers(const Resources& resources);
+
 /// Builds a .so for the GPU with nvcc: -O3 -lineinfo -arch=native-with-a, -cudart shared, per-thread default
-/// stream, the adapter linked in. `libraries` are linked for our own baselines only ("cublas", "cudnn").
+/// stream, the adapter linked in. A source that comes to a header of CuTe or CUTLASS gets the folder of these
+/// and --expt-relaxed-constexpr; where they are not there, its first error says so. `libraries` are linked
+/// for our own baselines only ("cublas", "cudnn").
 Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch,
                             const std::vector<std::string>& libraries);
 

@@ -36,6 +36,48 @@ Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::pa
                       sandbox, resources);
 }
 
+// How the message begins where a source needs them.
+constexpr std::string_view kCutlassMissing = "CUTLASS's headers were not found";
+
+// A source and its build: what nvcc said, how it was called.
+struct Compilation {
+  ProcessResult run;
+  std::vector<std::string> argv;
+};
+
+// The line that comes to a header of CuTe or CUTLASS, where these are not on the path.
+std::optional<CompilerMessage> lacks_cutlass(const std::string& log) {
+  const auto error = first_compiler_error(log);
+  if (!error || error->text.find(": No such file") == std::string::npos) return std::nullopt;
+  if (!error->text.starts_with("cute/") && !error->text.starts_with("cutlass/")) return std::nullopt;
+  return error;
+}
+
+// nvcc on a submission, with CUTLASS's headers where it comes to them. Where they are not there, the log says
+// what to do in the form of a compiler's message.
+Result<Compilation> compile_submission(std::vector<std::string> argv, const fs::path& folder,
+                                       const BuildRequest& request, const CudaToolkit& toolkit) {
+  std::vector<fs::path> read{fs::absolute(request.source).parent_path(), toolkit.root};
+  CAPSTONE_TRY(auto run, compile(argv, folder, *request.resources, request.sandbox, read));
+  const auto lacking = lacks_cutlass(run.err + run.out);
+  if (run.ok() || !lacking) return Compilation{std::move(run), std::move(argv)};
+  const auto headers = find_cutlass_headers(*request.resources);
+  if (!headers) {
+    run.err = fmt::format("{}:{}: error: {} in {}; {}\n", lacking->file, lacking->line, kCutlassMissing,
+                          headers.error().where, headers.error().hint);
+    return Compilation{std::move(run), std::move(argv)};
+  }
+  argv.insert(argv.begin() + 1, {"-isystem", headers->string(), "--expt-relaxed-constexpr"});
+  read.push_back(*headers);
+  CAPSTONE_TRY(run, compile(argv, folder, *request.resources, request.sandbox, read));
+  return Compilation{std::move(run), std::move(argv)};
+}
+
+// What a build may take from CUTLASS, for its digest.
+std::string cutlass_identity(const Resources& resources) {
+  return resources.cutlass.empty() ? kCutlassVersion : resources.cutlass.string();
+}
+
 // "sm_90a" → the -gencode that makes exactly this machine code. The `a` targets have no plain shorthand.
 std::string gencode(const std::string& arch) {
   std::string number = arch.substr(3);
@@ -209,6 +251,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   digest.add("nvcc", toolkit.version + toolkit.nvcc.string()).add("path", request.source.string());
   digest.add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no");
   digest.add("neighbours", digest_of_neighbours(request.source));
+  digest.add("cutlass", cutlass_identity(*request.resources));
   const fs::path folder = request.resources->cache / "cuda" / digest.hex().substr(0, 32);
   const fs::path library = folder / "kernel.so";
 
@@ -235,10 +278,10 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   argv.insert(argv.end(), {"-include", "launch.h", "-I", ".", "-Xlinker", "-zdefs", "-Xlinker",
                            "-rpath," + toolkit.libraries().string(), fs::absolute(request.source).string(),
                            "adapter.cu", "-o", "kernel.so"});
-  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
-                                 {fs::absolute(request.source).parent_path(), toolkit.root}));
+  CAPSTONE_TRY(auto compilation, compile_submission(std::move(argv), work, request, toolkit));
+  const ProcessResult& run = compilation.run;
   artifact.result.seconds = artifact.result.compile_seconds = double(run.wall.count()) / 1000;
-  artifact.result.command = join(argv, " ");
+  artifact.result.command = join(compilation.argv, " ");
   artifact.result.log = to_utf8((run.err + run.out).substr(0, kLogLimit));
   artifact.result.ok = run.ok() && is_own_file(work / "kernel.so");
   if (run.end == ProcessResult::End::kTimedOut)
@@ -305,6 +348,7 @@ Result<std::string> log_of_nvcc(const BuildRequest& request, const std::vector<s
           .add("nvcc", toolkit.version)
           .add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no")
           .add("neighbours", digest_of_neighbours(request.source))
+          .add("cutlass", cutlass_identity(*request.resources))
           .hex();
   const fs::path folder = request.resources->cache / "nvcc" / digest.substr(0, 32);
   std::error_code code;
@@ -314,12 +358,12 @@ Result<std::string> log_of_nvcc(const BuildRequest& request, const std::vector<s
   fs::remove_all(work, code);
   CAPSTONE_CHECK(make_folders(work));
   CAPSTONE_CHECK(write_file_atomic(work / "launch.h", header));
-  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
-                                 {fs::absolute(request.source).parent_path(), toolkit.root}));
+  CAPSTONE_TRY(const auto compilation, compile_submission(argv, work, request, toolkit));
+  const ProcessResult& run = compilation.run;
   std::string log = to_utf8((run.err + run.out).substr(0, kLogLimit));
   if (!run.ok() && !first_compiler_error(log)) log += "fatal: nvcc failed without an error line\n";
   fs::remove_all(work, code);
-  if (run.end == ProcessResult::End::kExited) {
+  if (run.end == ProcessResult::End::kExited && log.find(kCutlassMissing) == std::string::npos) {
     CAPSTONE_CHECK(make_folders(folder));
     CAPSTONE_CHECK(write_file_atomic(folder / "log.txt", log));
   }
@@ -359,7 +403,7 @@ Result<NvccCheck> check_with_nvcc(const BuildRequest& request) {
   }
   check.command = join(argv, " ");
   const auto error = first_compiler_error(check.log);
-  if (error && is_about_the_machine(*error, *toolkit)) {
+  if (error && (error->text.starts_with(kCutlassMissing) || is_about_the_machine(*error, *toolkit))) {
     check.why_not = error->text;
     return check;
   }

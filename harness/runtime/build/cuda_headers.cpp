@@ -1,5 +1,5 @@
-// Where CUDA's headers are. A Toolkit comes first; else the headers that scripts/fetch_cuda_headers.sh put
-// into the cache.
+// Where CUDA's headers are, and CUTLASS's. A Toolkit comes first; else the headers that
+// scripts/fetch_cuda_headers.sh put into the cache.
 #include "harness/base/subprocess.h"
 #include "harness/runtime/build/build.h"
 
@@ -31,6 +31,21 @@ Result<fs::path> find_cuda_headers(const Resources& resources) {
               candidates.back().string(),
               "run " + (resources.share / "scripts" / "fetch_cuda_headers.sh").string() +
                   " (downloads 2.4 MB from PyPI), or install the CUDA Toolkit",
+              ExitCode::kEnvironment);
+}
+
+Result<fs::path> find_cutlass_headers(const Resources& resources) {
+  const fs::path folder =
+      resources.cutlass.empty() ? resources.cache / "cutlass-headers" / kCutlassVersion : resources.cutlass;
+  std::error_code ignored;
+  if (fs::exists(folder / "cutlass/version.h", ignored)) return folder;
+  const std::string script = (resources.share / "scripts" / "fetch_cuda_headers.sh").string();
+  return fail("CUTLASS's headers were not found", folder.string(),
+              resources.cutlass.empty()
+                  ? "run " + script +
+                        " --cutlass (downloads 6.4 MB from PyPI), or name their folder in "
+                        "CAPSTONE_CUTLASS"
+                  : "CAPSTONE_CUTLASS must name the folder that holds cute/ and cutlass/",
               ExitCode::kEnvironment);
 }
 

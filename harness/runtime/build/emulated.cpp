@@ -142,6 +142,7 @@ constexpr const char* kOwnSources[] = {"cuda_api",     "cuda_driver",   "cuda_gr
 /// What every step of one build needs.
 struct Toolchain {
   fs::path compiler, headers, shims, runtime, library, rewriter;
+  fs::path cutlass;                // empty: the source does not come to it
   std::vector<std::string> flags;  // of the candidate's compilation, its preprocessing included
   std::string version;             // of the compiler
   std::string identity;            // digest over everything that is not the candidate
@@ -150,13 +151,27 @@ struct Toolchain {
   /// Stand-ins for cuBLAS, cuRAND and CUB, for programs. Thrust is NVIDIA's own, on its C++ back end: then
   /// the headers in cuda/ must be NVIDIA's, too, and they are read as a host compiler reads them.
   std::vector<std::string> library_flags(bool with_thrust) const {
-    std::vector<std::string> folders = {"-isystem", (shims / "libraries").string()};
+    std::vector<std::string> folders = {"-isystem", (shims / "libraries").string(), "-isystem",
+                                        (shims / "cccl").string()};
     if (with_thrust) {
-      const fs::path cccl = headers / "cccl";  // since CUDA 13
       folders.insert(folders.end(),
-                     {"-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "-Dcapstone_emu_device=", "-isystem",
-                      (fs::exists(cccl) ? cccl : headers).string()});
+                     {"-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "-Dcapstone_emu_device="});
+      for (const std::string& flag : cccl_flags()) folders.push_back(flag);
     }
+    return folders;
+  }
+  /// NVIDIA's headers in cuda/ in the place of ours.
+  std::vector<std::string> cccl_flags() const {
+    const fs::path cccl = headers / "cccl";  // since CUDA 13
+    std::error_code ignored;
+    return {"-isystem", (shims / "cccl").string(), "-isystem",
+            (fs::exists(cccl, ignored) ? cccl : headers).string()};
+  }
+  /// CuTe and CUTLASS are rewritten like the user's own text: kernels are templates in them.
+  std::vector<std::string> cutlass_flags(int cuda_arch) const {
+    std::vector<std::string> folders = {"-I", cutlass.string()};
+    if (cuda_arch == kArch) folders.emplace_back("-D__CUDA_ARCH_FEAT_SM90_ALL=1");
+    for (const std::string& flag : cccl_flags()) folders.push_back(flag);
     return folders;
   }
   std::vector<std::string> header_flags(bool with_shims) const {
@@ -449,6 +464,7 @@ class EmulatedBuild {
                      .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
     one.yields = request_.variant != BuildVariant::kFast;  // the first verdict needs the fast build alone
     for (const fs::path& folder : request_.include_folders) one.read.push_back(fs::absolute(folder));
+    if (!tools_.cutlass.empty()) one.read.push_back(tools_.cutlass);
     return one;
   }
   Result<ProcessResult> run_step(const CompilerStep& one) const {
@@ -528,9 +544,26 @@ class EmulatedBuild {
            text.find("/thrust/detail/config.h\"") != std::string::npos;
   }
 
+  /// Does the preprocessor miss a header of CuTe or CUTLASS?
+  static bool lacks_cutlass(const std::string& said) {
+    return said.find("fatal error: cute/") != std::string::npos ||
+           said.find("fatal error: cutlass/") != std::string::npos;
+  }
+
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
     CAPSTONE_TRY(ProcessResult process, run_preprocessor(false));
+    if (!process.ok() && lacks_cutlass(process.err)) {
+      const auto headers = find_cutlass_headers(*request_.resources);
+      if (!headers) {
+        note_failure(process, step({tools_.compiler.string()}));
+        if (result().first_error)
+          refuse(*result().first_error, headers.error().what + "; " + headers.error().hint);
+        return false;
+      }
+      tools_.cutlass = *headers;
+      CAPSTONE_TRY(process, run_preprocessor(false));
+    }
     std::string seen = process.err;
     if (process.ok() && !request_.problem) {
       CAPSTONE_TRY(seen, read_file(preprocessed()));
@@ -567,6 +600,8 @@ class EmulatedBuild {
     for (const std::string& definition : request_.definitions) argv.push_back("-D" + definition);
     if (!request_.problem)
       for (const std::string& flag : tools_.library_flags(with_thrust)) argv.push_back(flag);
+    if (!tools_.cutlass.empty())
+      for (const std::string& flag : tools_.cutlass_flags(cuda_arch_)) argv.push_back(flag);
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
     // CUDA's headers that launch.h includes come before it: all that comes before it is precompiled.

@@ -103,6 +103,56 @@ TEST_P(ConfinedBuild, NvccFindsItsPartsAndNothingElse) {
   EXPECT_EQ(nosy->result.log.find("the secret was read"), std::string::npos) << nosy->result.log;
 }
 
+TEST_P(ConfinedBuild, NvccGetsCutlassWhereASourceComesToIt) {
+  if (!find_program("nvcc", resources_.path_variable + ":/usr/local/cuda/bin"))
+    GTEST_SKIP() << "no nvcc here";
+  Resources resources = test_resources();
+  resources.cache = scratch_ / "cache";
+  resources.cutlass = scratch_ / "headers";
+  const Problem problem = vector_problem();
+  BuildRequest request;
+  request.problem = &problem;
+  request.source = scratch_ / "human/kernel.cu";
+  request.resources = &resources;
+  request.sandbox = &sandbox_;
+  const std::string kernel =
+      "#include <cuda_runtime.h>\n__global__ void k(float* y) { *y = 1; }\n"
+      "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) { k<<<1, 1>>>(y); "
+      "}\n";
+  put(scratch_ / "human/part.cuh", "#include <cute/layout.hpp>\n");
+  put(request.source, "#include \"part.cuh\"\n" + kernel);
+
+  auto absent = build_cuda(request, "sm_90a", {});
+  ASSERT_TRUE(absent) << render(absent.error());
+  ASSERT_TRUE(absent->result.first_error);
+  EXPECT_TRUE(absent->result.first_error->file.ends_with("part.cuh")) << absent->result.first_error->file;
+  EXPECT_EQ(absent->result.first_error->line, 1);
+  EXPECT_NE(absent->result.first_error->text.find("CUTLASS's headers were not found"), std::string::npos)
+      << absent->result.first_error->text;
+  const auto unchecked = check_with_nvcc(request);
+  ASSERT_TRUE(unchecked) << render(unchecked.error());
+  EXPECT_NE(unchecked->why_not.find("CAPSTONE_CUTLASS"), std::string::npos) << unchecked->why_not;
+
+  put(scratch_ / "headers/cutlass/version.h", "");
+  put(scratch_ / "headers/cute/layout.hpp", "#pragma once\n");
+  auto present = build_cuda(request, "sm_90a", {});
+  ASSERT_TRUE(present) << render(present.error());
+  EXPECT_TRUE(present->result.ok) << present->result.log;
+  EXPECT_NE(present->result.command.find("-isystem " + resources.cutlass.string()), std::string::npos)
+      << present->result.command;
+  const auto checked = check_with_nvcc(request);
+  ASSERT_TRUE(checked) << render(checked.error());
+  EXPECT_EQ(checked->why_not, "") << checked->log;
+  EXPECT_FALSE(checked->error) << checked->log;
+
+  put(request.source, kernel);
+  auto plain = build_cuda(request, "sm_90a", {});
+  ASSERT_TRUE(plain) << render(plain.error());
+  EXPECT_TRUE(plain->result.ok) << plain->result.log;
+  EXPECT_EQ(plain->result.command.find(resources.cutlass.string()), std::string::npos)
+      << plain->result.command;
+}
+
 TEST_P(ConfinedBuild, ACompilerWritesOnlyToItsWorkFolder) {
   put(scratch_ / "human/kernel.cu", "honest");
   fs::create_directories(scratch_ / "work");

@@ -224,9 +224,10 @@ void wgmma_awaited(unsigned still_pending);
 inline void spin_hint() {
   if (__builtin_expect((++thread_state.spin & 63u) == 0, 0)) yield_to_others();
 }
-/// Called by loops that read volatile memory.
-inline void loop_hint() {
-  if (__builtin_expect((++thread_state.spin & 255u) == 0, 0)) yield_to_others();
+/// Called by loops that may wait for others; a constant expression may hold one of those, too.
+constexpr void loop_hint() {
+  if (!__builtin_is_constant_evaluated())
+    if (__builtin_expect((++thread_state.spin & 255u) == 0, 0)) yield_to_others();
 }
 bool in_kernel();
 

@@ -313,3 +313,16 @@ constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, s
   using C = std::common_type_t<A, B>;
   return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
 }
+// No templates, so that they are better than a library's (cute::min) for these types, as CUDA's are.
+#define CAPSTONE_MIN_MAX(T)                             \
+  constexpr T min(T a, T b) { return min<T, T>(a, b); } \
+  constexpr T max(T a, T b) { return max<T, T>(a, b); }
+CAPSTONE_MIN_MAX(int)
+CAPSTONE_MIN_MAX(unsigned)
+CAPSTONE_MIN_MAX(long)
+CAPSTONE_MIN_MAX(unsigned long)
+CAPSTONE_MIN_MAX(long long)
+CAPSTONE_MIN_MAX(unsigned long long)
+CAPSTONE_MIN_MAX(float)
+CAPSTONE_MIN_MAX(double)
+#undef CAPSTONE_MIN_MAX
