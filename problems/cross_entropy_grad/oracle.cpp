@@ -47,7 +47,7 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int output, const std::in
     if (chosen < 0 || chosen >= vocab) continue;
     if (output == kLoss) {
       value[i] = lse - value_of(of_row[chosen]);
-      scale[i] = (1 + std::fabs(maximum) + std::fabs(static_cast<double>(value_of(of_row[chosen]))));
+      scale[i] = 1 + std::fabs(maximum) + std::fabs(static_cast<double>(value_of(of_row[chosen])));
     } else {
       const std::int64_t column = indices[i] % vocab;
       const double probability = std::exp(value_of(of_row[column]) - lse), hit = column == chosen;

@@ -11,7 +11,11 @@
 //             the other warps do.
 // Prediction  1.7 instructions a weight are 7 us of issuing; the bytes take 22 us, the launch and the first
 //             bytes 3 us: 25 us, 90 % of a copy.
-// Came        not timed yet.
+// Came        29.6 us on an H100, 2234 GB/s, 76 % of a copy, 1.21 times the rung before; 87 % of a copy at
+//             (4096, 7168, 8). Less than predicted: the ring alone, without the arithmetic, takes 27 us, and
+//             starting and ending weigh more than 3 us. Two things were worth 2 us each: to ask for the vector
+//             before the ring asks for anything, and three stages in place of five, since the first stage
+//             arrives only after all that was asked for with it.
 //
 // Shapes      a [l, m, k] e2m1x2, sfa [l, m, k/16] e4m3, x [l, k] e2m1x2, sfx [l, k/16] e4m3, y [l, m] bf16.
 // Launch      <<<multiprocessors, 544>>>: up to 16 warps that compute, one that loads.
