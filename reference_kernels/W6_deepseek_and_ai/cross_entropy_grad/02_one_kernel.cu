@@ -6,8 +6,8 @@
 // Prediction  if every second read hits the 50 MB of L2: 179 us. The cache is two halves, and the rows'
 //             gradients go through it as well, so some will miss: 200 to 230 us. At 128 256 classes it is
 //             135 MB, and the second read comes from memory again.
-// Came        185 us on an H100, 96 % of a copy: nearly every second read hits. At 128 256 classes a benchmark
-//             of its own took 1042 us, 2.0 TB/s: there it does not.
+// Came        185 us on an H100, 96 % of a copy: nearly every second read hits. At 128 256 classes a
+//             benchmark of its own took 1042 us, 2.0 TB/s: there it does not.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss [rows], fp32; any rows, any vocab.
 // Launch      <<<rows, 512>>>.

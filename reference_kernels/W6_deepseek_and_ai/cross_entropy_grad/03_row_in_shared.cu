@@ -9,8 +9,8 @@
 // Prediction  three blocks a multiprocessor: one loads, one computes, one stores. Two exponentials an
 //             element are 119 us at 16 a clock, below the memory's 179 us: 195 us. Blocks start and end 4096
 //             / 396 = 10.3 times, so the end is not full.
-// Came        184 us on an H100, 97 % of a copy, 1.01 times the rung before; at 128 256 classes a benchmark of
-//             its own took 750 us, 1.39 times. 512 threads a block took 187 us, 48 KB a block, with
+// Came        184 us on an H100, 97 % of a copy, 1.01 times the rung before; at 128 256 classes a benchmark
+//             of its own took 750 us, 1.39 times. 512 threads a block took 187 us, 48 KB a block, with
 //             clusters of two, 205 us.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss [rows], fp32; any rows, vocab up to 900 000.
