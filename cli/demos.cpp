@@ -325,7 +325,7 @@ Result<GatesRecord> read_gates(const Json& json) try {
 Result<void> two_gates(const Context& context, const DemoInputs& inputs) {
   std::filesystem::path file;
   if (!inputs.record.empty()) {
-    CAPSTONE_TRY(file, output_path(context, inputs.record, workflows::Output::kDemo));
+    CAPSTONE_TRY(file, path_of_record(context, inputs.record));
   }
   CAPSTONE_TRY(const auto measurements, judged(context, {"fast_and_wrong", "slow_and_right"}));
   tell(context, verdict_table(measurements, context.terminal));
@@ -509,6 +509,14 @@ Result<std::vector<Explanation>> counted(const Context& context, const std::stri
     all.push_back(std::move(*explained));
   }
   return all;
+}
+
+Result<std::filesystem::path> path_of_record(const Context& context, const std::string& file) {
+  if (const BackendChoice choice = choose_backend(Backend::kAuto, context.resources);
+      choice.backend != Backend::kCuda)
+    return fail("a GPU is needed to record this: " + choice.because, {},
+                "leave out --record to see what was recorded on one", ExitCode::kEnvironment);
+  return workflows::output_path(context, file, workflows::Output::kDemo);
 }
 
 Result<std::optional<Ladder>> recorded_ladder(const Resources& resources, const std::string& id,

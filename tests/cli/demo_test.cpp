@@ -315,6 +315,17 @@ TEST_F(Demos, ThatNeedAGpuSayWhatTheyCannotShow) {
   }
 }
 
+TEST_F(Demos, WithoutAGpuNothingIsRecordedAndThatIsAnError) {
+  for (const char* name : {"warmup", "two-gates"}) {
+    const Outcome refused =
+        capstone({"demo", name, "--record", "run.json"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+    if (refused.code == 0) GTEST_SKIP() << "there is a GPU here";
+    EXPECT_EQ(refused.code, 3) << refused;
+    EXPECT_TRUE(says(refused.err, "a GPU is needed to record this: no ")) << refused;
+    EXPECT_FALSE(std::filesystem::exists(home_ / "run.json"));
+  }
+}
+
 TEST_F(Demos, MountainWithoutAGpuShowsWhatWasRecordedBesideTheCoursesNumber) {
   Outcome shown = capstone({"demo", "mountain"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
   ASSERT_EQ(shown.code, 0) << shown;
@@ -373,6 +384,7 @@ extern "C" void launch(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bf
 
 TEST_F(Demos, ServingNamesWhatItCannotBuildOrFind) {
   Outcome missing = capstone({"demo", "serving", "--kernel", "attention=nowhere.cu"});
+  EXPECT_FALSE(says(missing.err, "serving a toy model")) << "a typing mistake costs a build";
   EXPECT_EQ(missing.code, 2) << missing;
   EXPECT_TRUE(says(missing.err, "no such kernel"));
   Outcome unnamed = capstone({"demo", "serving", "--kernel", "nowhere.cu"});
