@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "cli/course.h"
@@ -325,7 +326,7 @@ Result<GatesRecord> read_gates(const Json& json) try {
 Result<void> two_gates(const Context& context, const DemoInputs& inputs) {
   std::filesystem::path file;
   if (!inputs.record.empty()) {
-    CAPSTONE_TRY(file, output_path(context, inputs.record, workflows::Output::kDemo));
+    CAPSTONE_TRY(file, path_of_record(context, inputs.record));
   }
   CAPSTONE_TRY(const auto measurements, judged(context, {"fast_and_wrong", "slow_and_right"}));
   tell(context, verdict_table(measurements, context.terminal));
@@ -394,7 +395,7 @@ Result<void> roofline_demo(const Context& context) {
     Cost cost;
   };
   std::vector<Point> points;
-  std::vector<std::string> elsewhere;  // under another roof
+  std::map<std::string, int> elsewhere;  // problems under another roof, by precision
   CAPSTONE_TRY(const auto catalogue, load_catalogue(context.resources.problems()));
   for (const std::string& id : ladders_of(context.resources, "")) {
     const auto at =
@@ -403,7 +404,7 @@ Result<void> roofline_demo(const Context& context) {
       return fail(fmt::format("the ladder `{}` has no problem", id), context.resources.problems().string());
     const Problem& problem = *at;
     if (problem.precision != Precision::kFp32) {
-      elsewhere.push_back(fmt::format("{} ({})", id, name_of(problem.precision)));
+      ++elsewhere[std::string(name_of(problem.precision))];
       continue;
     }
     CAPSTONE_TRY(const Cost cost, cost_at(problem, problem.measure));
@@ -435,9 +436,6 @@ Result<void> roofline_demo(const Context& context) {
     if (x >= 0 && x < kWide && y >= 0 && y < kHigh)
       canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
   }
-  for (const std::string& row : canvas) tell(context, "  │" + row);
-  tell(context, "  └" + std::string(kWide, '-') +
-                    "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
   Table table({"", "problem", "FLOP/B", "roof", "bound by", "no faster than"});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Roofline roof = roofline(points[i].cost, 0, peaks, Precision::kFp32);
@@ -446,7 +444,20 @@ Result<void> roofline_demo(const Context& context) {
                format_time_ms(roof.floor_ms)});
   }
   tell(context, table.text(context.terminal));
-  if (!elsewhere.empty()) tell(context, "not under the roof of FP32: " + join(elsewhere, ", "));
+  if (!elsewhere.empty()) {
+    std::vector<std::string> counts;
+    int all = 0;
+    for (const auto& [precision, problems] : elsewhere) {
+      counts.push_back(fmt::format("{} in {}", problems, precision));
+      all += problems;
+    }
+    tell(context, fmt::format("\n{} more have other roofs: {}", all, join(counts, ", ")));
+  }
+  // The picture last: a projector shows the end.
+  tell(context, "");
+  for (const std::string& row : canvas) tell(context, "  │" + row);
+  tell(context, "  └" + std::string(kWide, '-') +
+                    "\n   0.01         0.1          1            10           100          1000 FLOP/B");
   return {};
 }
 
@@ -511,6 +522,14 @@ Result<std::vector<Explanation>> counted(const Context& context, const std::stri
   return all;
 }
 
+Result<std::filesystem::path> path_of_record(const Context& context, const std::string& file) {
+  if (const BackendChoice choice = choose_backend(Backend::kAuto, context.resources);
+      choice.backend != Backend::kCuda)
+    return fail("a GPU is needed to record this: " + choice.because, {},
+                "leave out --record to see what was recorded on one", ExitCode::kEnvironment);
+  return workflows::output_path(context, file, workflows::Output::kDemo);
+}
+
 Result<std::optional<Ladder>> recorded_ladder(const Resources& resources, const std::string& id,
                                               const Sizes& sizes) {
   CAPSTONE_TRY(const auto all, recorded_everywhere(resources));
@@ -553,7 +572,7 @@ const std::vector<Demo>& demos() {
        {"--record"}},
       {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x",
        "The memory moves whole sectors. Ask for neighbours.", alone<coalescing>},
-      {"bank-conflict", "L3", "tile[32][32] and tile[32][33]",
+      {"bank-conflict", "L3", "one character: tile[32][32] and tile[32][33]",
        "One character. Thirty-two banks, and everybody wanted the same one.", alone<bank_conflict>},
       {"roofline", "L7", "where the course's problems stand under the roof",
        "Before you make it faster, ask which roof you are under.", alone<roofline_demo>},

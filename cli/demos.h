@@ -46,6 +46,8 @@ void tell(const Context& context, const std::string& text);
 Result<std::vector<Explanation>> counted(const Context& context, const std::string& id,
                                          const std::vector<std::string>& rungs, const Sizes& sizes,
                                          bool at_measured = false);
+/// Where `--record FILE` writes what a GPU measured. @error no GPU here; see output_path().
+Result<std::filesystem::path> path_of_record(const Context& context, const std::string& file);
 /// The ladder of the problem at these sizes on the first device that timed its lowest rung and the library;
 /// empty: none. @error see recorded_everywhere().
 Result<std::optional<Ladder>> recorded_ladder(const Resources& resources, const std::string& id,

@@ -19,11 +19,13 @@ using machine::Node;
 using machine::NodeKind;
 using workflows::RecordedRun;
 
-constexpr std::size_t kIdeaBytes = 100;
+constexpr std::size_t kIdeaBytes = 130;
 
+// The first sentence, or whole words of it.
 std::string short_idea(const std::string& text) {
-  const std::string idea = replace_all(text, "**", "");  // models write Markdown
-  return one_line(to_utf8(idea.substr(0, kIdeaBytes))) + (idea.size() > kIdeaBytes ? "…" : "");
+  const std::string idea = one_line(to_utf8(replace_all(text, "**", "")));  // models write Markdown
+  if (const std::size_t end = idea.find(". "); end < kIdeaBytes) return idea.substr(0, end + 1);
+  return idea.size() <= kIdeaBytes ? idea : idea.substr(0, idea.rfind(' ', kIdeaBytes)) + " …";
 }
 
 std::string scored(const Node* node) { return node ? node->name + "  " + short_score(*node) : "-"; }
@@ -73,7 +75,7 @@ void show_ancestry(const Context& context, const RecordedRun& run, const Node* w
     std::string text = fmt::format("  {}  {}", node->name, short_score(*node));
     if (parent && parent->island != node->island)
       text += fmt::format(", moved from island {}", parent->island);
-    if (!node->inspirations.empty()) text += ", shown besides: " + join(node->inspirations, ", ");
+    if (!node->inspirations.empty()) text += ", also shown: " + join(node->inspirations, ", ");
     tell(context, text);
     if (!node->idea.empty()) tell(context, "    idea: " + short_idea(node->idea));
     parent = node;
@@ -143,9 +145,8 @@ void compare(const Context& context, const std::string& problem, const std::stri
     parts.push_back(part_of(*run, static_cast<int>(k)));
     measured = measured || is_measured(parts.back().tries);
   }
-  Table table(
-      {"search", "kernels", "asked for ideas", "correct", "faster", "best", "judged/min", "s to judge one"},
-      {false, true, true, true, true, false, true, true});
+  Table table({"search", "ideas", "correct", "faster", "best", "a minute", "s each"},
+              {false, true, true, true, false, true, true});
   for (const Part& part : parts) {
     int correct = 0, faster = 0;
     for (const Node* node : part.tries) {
@@ -153,9 +154,9 @@ void compare(const Context& context, const std::string& problem, const std::stri
       faster += machine::wins(*node);
       confirmed = confirmed || node->confirmed;
     }
-    table.row({part.run->info.kind, std::to_string(part.tries.size()), std::to_string(part.ideas_asked),
-               std::to_string(correct), measured ? std::to_string(faster) : "-",
-               scored(fittest(part.tries, measured)), rate(*part.run), judging_seconds(*part.run)});
+    table.row({part.run->info.kind, std::to_string(part.ideas_asked), std::to_string(correct),
+               measured ? std::to_string(faster) : "-", scored(fittest(part.tries, measured)),
+               rate(*part.run), judging_seconds(*part.run)});
   }
   tell(context,
        fmt::format("\n{}: the first {} kernels of each search (judged on: {})\n{}",
@@ -183,8 +184,11 @@ void compare_all(const Context& context, const std::vector<RecordedRun>& runs, i
     compare(context, place.first, place.second, found, most);
     compared = true;
   }
-  tell(context, compared ? "judged/min: of the whole run, the time in which it waited for answers included"
-                         : "\nno problem has two kinds of searches under one judge: nothing to compare with");
+  tell(context,
+       compared
+           ? "ideas: how often the model was asked for some; a minute: kernels judged, of the whole run, "
+             "which also waits for answers; s each: to judge one"
+           : "\nno problem has two kinds of searches under one judge: nothing to compare with");
 }
 
 }  // namespace

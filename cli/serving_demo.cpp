@@ -124,13 +124,14 @@ Result<void> serving_demo(const Context& context, const DemoInputs& inputs) {
   }
   auto progress = [&](const workflows::Progress& step) { context.terminal.progress(step.text); };
   std::vector<ServingRun> runs;
-  for (const std::filesystem::path& attention : kernel.empty()
-                                                    ? std::vector<std::filesystem::path>{{}}
-                                                    : std::vector<std::filesystem::path>{{}, kernel}) {
-    auto run = workflows::run_serving({attention, Backend::kAuto}, context, progress);
+  std::vector<std::filesystem::path> kernels{std::filesystem::path()};  // the reference kernel
+  if (!kernel.empty()) kernels.push_back(kernel);
+  // The user's kernel first: what is wrong with it is said before anything else is built.
+  for (auto attention = kernels.rbegin(); attention != kernels.rend(); ++attention) {
+    auto run = workflows::run_serving({*attention, Backend::kAuto}, context, progress);
     context.terminal.end_progress();
     if (!run) return tl::unexpected(run.error());
-    runs.push_back(*std::move(run));
+    runs.insert(runs.begin(), *std::move(run));
   }
   tell(context, where(runs.front()) + ":");
   show(context, runs);

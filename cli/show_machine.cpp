@@ -67,7 +67,7 @@ std::string node_line(const Node& node, const Terminal& t) {
                        node.failure.empty() ? fmt::format("{} ideas", node.ideas.size()) : node.failure);
   std::string line = fmt::format("{:<10} {}", node.name, t.paint_err(tone_of(node), verdict_of(node)));
   if (node.fitness) line += ", " + machine::score_text(*node.fitness);
-  if (node.confirmed) line += *node.confirmed ? ", confirmed" : ", not confirmed";
+  if (node.confirmed.value_or(false)) line += ", confirmed";  // else the failure says so
   if (node.correct() && node.doubtful()) line += t.paint_err(Tone::kWarn, ", needs an explanation");
   if (!node.failure.empty()) line += ": " + one_line(node.failure);
   return line;

@@ -9,7 +9,6 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/workflows/first_launches.h"
-#include "harness/workflows/output_path.h"
 
 namespace capstone::cli {
 namespace {
@@ -73,7 +72,7 @@ void show(const Context& context, const FirstLaunches& run) {
 Result<void> warmup_demo(const Context& context, const DemoInputs& inputs) {
   std::filesystem::path record;
   if (!inputs.record.empty()) {
-    CAPSTONE_TRY(record, output_path(context, inputs.record, workflows::Output::kDemo));
+    CAPSTONE_TRY(record, path_of_record(context, inputs.record));
   }
   tell(context, "z = x + y over 2 million floats: the first launches of a process, one by one");
   const BackendChoice choice = choose_backend(Backend::kAuto, context.resources);

@@ -172,7 +172,7 @@ Result<std::string> book_index(const std::vector<BookLadder>& ladders, const std
       auto* row = one->AddSectionDictionary("RUNG");
       row->SetValue("HREF", to_utf8(book_file(ladder, rung.rung)));
       row->SetValue("NAME", to_utf8(rung.rung.name));
-      row->SetValue("WHAT", to_utf8(rung.rung.title));
+      row->SetValue("WHAT", html_with_code(rung.rung.title));
     }
   }
   page.SetValue("COUNT", fmt::format("{} rungs on {} ladders", rungs, ladders.size()));
@@ -185,7 +185,7 @@ Result<std::string> book_rung_page(const BookLadder& ladder, std::size_t rung,
   Dictionary page("rung");
   const BookRung& own = ladder.rungs[rung];
   const RungHeader header = rung_header(own.text);
-  page.SetValue("TITLE", to_utf8(header.title));
+  page.SetValue("TITLE", html_with_code(header.title));
   page.SetValue("NAME", to_utf8(own.rung.name));
   page.SetValue("PROBLEM", to_utf8(ladder.problem));
   page.SetValue("LADDER", to_utf8(ladder.title));
@@ -199,11 +199,11 @@ Result<std::string> book_rung_page(const BookLadder& ladder, std::size_t rung,
   if (rung > 0) link("BELOW", rung - 1);
   if (rung + 1 < ladder.rungs.size()) link("ABOVE", rung + 1);
   if (ladder.recorded) page.SetValueAndShowSection("HREF", to_utf8(book_file(ladder)), "TABLE");
-  if (!header.prose.empty()) page.SetValueAndShowSection("TEXT", to_utf8(header.prose), "PROSE");
+  if (!header.prose.empty()) page.SetValueAndShowSection("TEXT", html_with_code(header.prose), "PROSE");
   for (const auto& [name, text] : header.notes) {
     auto* note = page.AddSectionDictionary("NOTE");
     note->SetValue("NAME", to_utf8(name));
-    note->SetValue("TEXT", to_utf8(text));
+    note->SetValue("TEXT", html_with_code(text));
   }
   add_times(page, own, ladder.precision);
   if (own.counts) {

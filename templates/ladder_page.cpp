@@ -90,8 +90,8 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
     auto* row = section.AddSectionDictionary("STEP");
     row->SetValue("SESSION", to_utf8(s.rung.session));
     row->SetValue("RUNG", to_utf8(s.rung.name));
-    row->SetValue("WHAT", to_utf8(s.rung.title));
-    row->SetValue("CHANGED", to_utf8(i > 0 ? s.rung.changed : std::string()));
+    row->SetValue("WHAT", html_with_code(s.rung.title));
+    row->SetValue("CHANGED", html_with_code(i > 0 ? s.rung.changed : std::string()));
     for (const std::string& label : s.labels) row->SetValueAndShowSection("TEXT", to_utf8(label), "LABEL");
     row->SetValue("GATE", to_utf8(s.gate_one));
     row->SetValue("GATE_TONE", s.gate_one == "PASS" ? "good" : "bad");

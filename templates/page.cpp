@@ -158,4 +158,15 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string html_with_code(std::string_view text) {
+  std::string html;
+  for (;;) {
+    const std::size_t open = text.find('`'), close = text.find('`', open == text.npos ? open : open + 1);
+    if (close == text.npos) return html + escape_html(text);
+    html += escape_html(text.substr(0, open)) + "<code>" +
+            escape_html(text.substr(open + 1, close - open - 1)) + "</code>";
+    text.remove_prefix(close + 1);
+  }
+}
+
 }  // namespace capstone

@@ -37,5 +37,7 @@ class PageTemplates {
 /// Escapes a text for HTML ("<" becomes "&lt;" …), for the few pieces of HTML that are made outside a
 /// template.
 std::string escape_html(std::string_view text);
+/// A comment's text as HTML: escaped, and what stands between backticks in <code>.
+std::string html_with_code(std::string_view text);
 
 }  // namespace capstone

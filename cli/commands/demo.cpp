@@ -99,7 +99,7 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   command->add_option("--kernel", inputs->kernel, "serving: your kernel in the server")
       ->option_text("attention=FILE");
   command->add_option("--record", inputs->record,
-                      "serving, warmup, two-gpus: write what was measured to this file");
+                      "serving, two-gates, two-gpus, warmup: write what was measured to this file");
   command->add_option("--nccl", inputs->nccl, "two-gpus: libnccl.so.2, in place of PyTorch's")
       ->option_text("FILE");
   command

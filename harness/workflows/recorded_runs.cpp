@@ -73,7 +73,9 @@ std::vector<RecordedRun> recorded_runs(const Resources& resources) {
 
 Result<std::vector<RecordedRun>> recorded_runs_at(const fs::path& place) {
   std::error_code ignored;
-  if (!fs::exists(place, ignored)) return fail("no such file or folder", place.string());
+  if (!fs::exists(place, ignored))
+    return fail("no such file or folder", place.string(),
+                "name a project, a record, or for the quadrant the folder that `capstone grade` made");
   std::vector<RecordedRun> runs;
   const fs::path folder = place.filename() == kArchiveFile ? place.parent_path() : place;
   if (fs::exists(folder / kArchiveFile, ignored)) {

@@ -22,7 +22,7 @@
 <h2>{{TITLE}}</h2>
 <p class="byline">{{SESSIONS}}<span class="sep">·</span>{{PROBLEM}}{{#RECORDED}}<span class="sep">·</span><a href="{{HREF}}">times of all rungs</a>{{/RECORDED}}</p>
 <ol class="rungs">{{#RUNG}}
-<li><a href="{{HREF}}">{{NAME}}</a> {{WHAT}}</li>{{/RUNG}}
+<li><a href="{{HREF}}">{{NAME}}</a> {{WHAT:none}}</li>{{/RUNG}}
 </ol>
 </section>{{/LADDER}}
 </main>

@@ -14,13 +14,13 @@
 <body class="book">
 <header class="masthead">
 <p class="kicker">{{SESSION}}<span class="sep">·</span>{{LADDER}}<span class="sep">·</span>{{PLACE}}</p>
-<h1>{{TITLE}}</h1>
+<h1>{{TITLE:none}}</h1>
 <p class="byline"><a href="index.html">all ladders</a>{{#TABLE}}<span class="sep">·</span><a href="{{HREF}}">times of all rungs</a>{{/TABLE}}{{#BELOW}}<span class="sep">·</span>below: <a href="{{HREF}}">{{NAME}}</a>{{/BELOW}}{{#ABOVE}}<span class="sep">·</span>above: <a href="{{HREF}}">{{NAME}}</a>{{/ABOVE}}</p>
 </header>
 <main>
-{{#PROSE}}<p>{{TEXT}}</p>
+{{#PROSE}}<p>{{TEXT:none}}</p>
 {{/PROSE}}<dl class="facts">{{#NOTE}}
-<div><dt>{{NAME}}</dt><dd>{{TEXT}}</dd></div>{{/NOTE}}
+<div><dt>{{NAME}}</dt><dd>{{TEXT:none}}</dd></div>{{/NOTE}}
 </dl>
 <h2>Measured</h2>
 {{#NO_TIMES}}<p class="note plain">No time of this rung is committed.</p>

@@ -28,7 +28,7 @@
 <p class="figures">{{FIGURE}}<span class="sep">·</span>{{PEAK}} of peak{{#OF_COPY}}<span class="sep">·</span>{{SHARE}} of a copy{{/OF_COPY}}<span class="sep">·</span>{{OF_LIBRARY}} of the library</p>
 {{/TIMED}}{{#COUNTED}}<p class="figures">{{SECTORS}} sectors per request<span class="sep">·</span>{{WAVEFRONTS}} times the ideal wavefronts<span class="sep">·</span>{{MOVED}} times the compulsory bytes</p>
 {{/COUNTED}}{{#UNKNOWN}}<p class="figures muted">{{TROUBLE}}</p>
-{{/UNKNOWN}}<p class="what">{{WHAT}} <span class="muted">{{CHANGED}}</span></p>{{#LABEL}}<p class="fine">{{TEXT}}</p>{{/LABEL}}</li>{{/STEP}}
+{{/UNKNOWN}}<p class="what">{{WHAT:none}} <span class="muted">{{CHANGED:none}}</span></p>{{#LABEL}}<p class="fine">{{TEXT}}</p>{{/LABEL}}</li>{{/STEP}}
 </ol>
 {{#LIBRARY}}<p class="fine">{{TEXT}}</p>
 {{/LIBRARY}}{{#COPY}}<p class="fine">{{TEXT}}</p>

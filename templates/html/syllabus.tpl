@@ -45,6 +45,7 @@ body.syllabus { max-width: 76rem; }
   @page { size: A4; margin: 12mm 13mm; }
   body.syllabus { font-size: 8.6pt; line-height: 1.35; }
   .sheet { break-before: page; }
+  .sheet .two { column-gap: 1.4rem; }
   .sheet > h2 { margin-top: 0; font-size: 14pt; }
   .sheet h3 { margin: 7pt 0 2pt; font-size: 9.5pt; }
   .sheet .line { margin: 5pt 0; font-size: 11pt; }

@@ -40,6 +40,16 @@ TEST_F(Book, RungShowsItsHeaderItsTimesAndWhatIsNew) {
   EXPECT_TRUE(says(*read_file(home_ / "book" / "sgemm.01_naive.html"), "rung 1 of "));
 }
 
+TEST_F(Book, CodeInAHeaderIsCodeOnThePage) {
+  ASSERT_EQ(capstone({"book", "book", "--problem", "sgemm"}).code, 0);
+  for (const char* name : {"sgemm.10_autotuned.html", "sgemm.html"}) {
+    const std::string whole = *read_file(home_ / "book" / name);
+    const std::string page = whole.substr(0, whole.find("<h2>The code"));
+    EXPECT_TRUE(says(page, "<code>Tuned</code> is the best")) << name;
+    EXPECT_FALSE(says(page, "`Tuned`")) << name;
+  }
+}
+
 TEST_F(Book, CountsEachLineOnRequest) {
   const Outcome written = capstone({"book", "book", "--problem", "vector_add", "--counts"});
   ASSERT_EQ(written.code, 0) << written;

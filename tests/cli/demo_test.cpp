@@ -1,4 +1,6 @@
 // `capstone demo` on a machine without a GPU: what can be shown is shown, what cannot says so.
+#include <algorithm>
+
 #include "cli/terminal.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -22,8 +24,7 @@ TEST_F(Demos, ByHandCountWhatTheCourseSays) {
             {"16.8 million entries a head, 67 MB",
              "the course says 67 million scores; here 16.8 million: 75 % below that", "272.6 MB", "4.2 MB",
              "65 times less"}},
-           {"roofline",
-            {"the ridge is at", "sgemm", "vector_add", "not under the roof of FP32:", "gemm_bf16 (bf16)"}}}) {
+           {"roofline", {"the ridge is at", "sgemm", "vector_add", " in bf16"}}}) {
     Outcome shown = capstone({"demo", demo.name});
     ASSERT_EQ(shown.code, 0) << shown;
     for (const char* text : demo.texts) EXPECT_TRUE(says(shown.out, text)) << demo.name;
@@ -114,6 +115,18 @@ TEST_F(Demos, LanguagesPutTheSameKernelSideBySide) {
   EXPECT_TRUE(says(shown.out, "sums = tl.dot(a_tile, b_tile"));
   EXPECT_TRUE(says(shown.out, " | #include <cuda.h>"));
   EXPECT_TRUE(says(shown.out, "more lines"));
+  EXPECT_FALSE(says(shown.out, "never launched")) << "a list of kernels, cut in the middle";
+}
+
+// A projector of 24 lines shows the end.
+TEST_F(Demos, RooflineEndsWithThePicture) {
+  const Outcome shown = capstone({"demo", "roofline"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const std::size_t table = shown.out.find("no faster than"), picture = shown.out.find("  └---");
+  EXPECT_LT(table, picture);
+  const std::string end = shown.out.substr(std::min(picture, shown.out.size()));
+  EXPECT_LE(std::count(end.begin(), end.end(), '\n'), 5);
+  EXPECT_TRUE(says(shown.out, " more have other roofs: "));
 }
 
 TEST_F(Demos, PrefillDecodeShowsBothRoofsAndDrawsTheRoomsRequests) {
@@ -227,7 +240,7 @@ TEST_F(Demos, WriteWhatTheyPrintAsAPage) {
 }
 
 TEST_F(Demos, TablesAndBarsFitIntoEightyColumns) {
-  for (const char* name : {"warmup", "languages"})
+  for (const char* name : {"warmup", "languages", "roofline"})
     for (const std::string& line :
          split(replace_all(without_own(on_terminal({"demo", name}, 80, 24)), "\r", ""), '\n')) {
       EXPECT_LE(cli::display_width(line), 80u) << name << ": " << line;
@@ -237,9 +250,21 @@ TEST_F(Demos, TablesAndBarsFitIntoEightyColumns) {
     }
 }
 
+TEST_F(Demos, EvolutionComparesSearchesInOneLineEach) {
+  const std::string shown =
+      replace_all(without_own(on_terminal({"demo", "evolution", "-k", "2"}, 80, 24)), "\r", "");
+  EXPECT_TRUE(says(shown, "\nsearch  ideas  correct  faster  best "));
+  EXPECT_TRUE(says(shown, "  a minute  s each\n"));
+  int rows = 0;
+  for (const std::string& line : split(shown, '\n'))
+    rows += line.starts_with("refine ") && line.ends_with("39");
+  EXPECT_EQ(rows, 1) << shown;
+}
+
 // A projector shows 80 columns and 24 lines.
 TEST_F(Demos, OfTheWorkshopsFitOnAProjector) {
-  for (const char* name : {"traffic", "timelines", "prefill-decode", "quadrant", "online-softmax"}) {
+  for (const char* name :
+       {"traffic", "timelines", "prefill-decode", "quadrant", "online-softmax", "formats"}) {
     std::vector<std::string> lines = split(on_terminal({"demo", name}, 80, 24), '\n');
     for (std::string& line : lines) {
       constexpr std::string_view kErase = "\r\x1b[2K";  // what stood on the line before is gone
@@ -315,6 +340,17 @@ TEST_F(Demos, ThatNeedAGpuSayWhatTheyCannotShow) {
   }
 }
 
+TEST_F(Demos, WithoutAGpuNothingIsRecordedAndThatIsAnError) {
+  for (const char* name : {"warmup", "two-gates"}) {
+    const Outcome refused =
+        capstone({"demo", name, "--record", "run.json"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+    if (refused.code == 0) GTEST_SKIP() << "there is a GPU here";
+    EXPECT_EQ(refused.code, 3) << refused;
+    EXPECT_TRUE(says(refused.err, "a GPU is needed to record this: no ")) << refused;
+    EXPECT_FALSE(std::filesystem::exists(home_ / "run.json"));
+  }
+}
+
 TEST_F(Demos, MountainWithoutAGpuShowsWhatWasRecordedBesideTheCoursesNumber) {
   Outcome shown = capstone({"demo", "mountain"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
   ASSERT_EQ(shown.code, 0) << shown;
@@ -373,6 +409,7 @@ extern "C" void launch(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bf
 
 TEST_F(Demos, ServingNamesWhatItCannotBuildOrFind) {
   Outcome missing = capstone({"demo", "serving", "--kernel", "attention=nowhere.cu"});
+  EXPECT_FALSE(says(missing.err, "serving a toy model")) << "a typing mistake costs a build";
   EXPECT_EQ(missing.code, 2) << missing;
   EXPECT_TRUE(says(missing.err, "no such kernel"));
   Outcome unnamed = capstone({"demo", "serving", "--kernel", "nowhere.cu"});

@@ -70,6 +70,17 @@ TEST_F(PythonCandidate, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnRequest
   EXPECT_TRUE(says(judged[0]["body"]["cases"][0].value("traceback", ""), "in forward\n    return x.nothing"));
 }
 
+TEST_F(PythonCandidate, InALanguageThatIsNotInstalledIsNotTheKernelsFault) {
+  const fs::path root = project_in_python(std::string("import cutlass.cute as cute\n") + kRight);
+  const Outcome measured = measure(root);
+  if (measured.code == 0) GTEST_SKIP() << "CuTe-DSL is installed here";
+  EXPECT_EQ(measured.code, 3) << measured;
+  EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE"));
+  EXPECT_TRUE(says(measured.out, "No module named 'cutlass'"));
+  EXPECT_TRUE(says(measured.out, "hint: install CuTe-DSL for "));
+  EXPECT_TRUE(says(measured.out, "--python-path DIR"));
+}
+
 TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
   const std::string head =
       "import torch\n\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n\n\nclass "

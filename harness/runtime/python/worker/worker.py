@@ -110,6 +110,11 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
         else:
             answer["hint"] = (f"use a machine with more {memory}, or smaller sizes "
                               "(for an imported problem: capstone init --kernelbench FILE --memory GB)")
+    elif of_candidate and isinstance(problem, ModuleNotFoundError) and (
+            language := LANGUAGES.get((problem.name or "").split(".")[0])):
+        answer.update(kind="not_judgeable",
+                      hint=f"install {language} for {sys.executable}, or name the folder of its unpacked wheels "
+                           "by --python-path DIR" + ("; its kernels need a GPU" if on_cpu else ""))
     elif on_cpu and of_candidate and is_cuda_extension(problem, files):
         answer.update(kind="not_judgeable", message="its extension has CUDA code, which needs a GPU and nvcc",
                       hint="it needs a GPU: see `capstone measure --bundle`")
