@@ -378,6 +378,30 @@ TEST(Build, TestDriverWithItsOwnMainDoesNotReplaceTheWorker) {
   EXPECT_EQ(y, (std::vector<float>{1, 2, 3, 4}));
 }
 
+// A loop without an end of its own lets others run, but not while the compiler computes it.
+TEST(Build, ALoopMayBeInAConstantExpression) {
+  const auto y =
+      evaluate(kHead +
+                   "__host__ __device__ constexpr int gcd(int a, int b) {\n  while (true) {\n"
+                   "    if (b == 0) return a;\n    const int c = a % b;\n    a = b, b = c;\n  }\n}\n"
+                   "__global__ void k(float* y) { constexpr int g = gcd(12, 18); *y = g; }\n" +
+                   kLaunch + " { k<<<1, 1>>>(y); }\n",
+               {1}, 1);
+  EXPECT_EQ(y, std::vector<float>{6});
+}
+
+TEST(Build, MinOfTwoIntsIsCudasAndNotALibrarys) {
+  const auto y =
+      evaluate(kHead +
+                   "namespace library {\ntemplate <class A, class B>\n__host__ __device__ constexpr "
+                   "auto min(const A& a, const B& b) { return a < b ? a : b; }\n}\n"
+                   "using namespace library;\n"
+                   "__global__ void k(float* y) { const int a = 3; *y = min(a, 2); }\n" +
+                   kLaunch + " { k<<<1, 1>>>(y); }\n",
+               {1}, 1);
+  EXPECT_EQ(y, std::vector<float>{2});
+}
+
 TEST(Build, MissingSourceIsAnError) {
   const Problem problem = vector_problem();
   BuildRequest request;
