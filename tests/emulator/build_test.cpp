@@ -330,7 +330,7 @@ TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
 
 TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
   for (const char* header :
-       {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h", "cuda/annotated_ptr"}) {
+       {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cudnn.h", "cuda/annotated_ptr"}) {
     const EmulatedArtifact artifact = build(kHead + "#include <" + header + ">\n" + kLaunch + " {}\n");
     EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: library header"), std::string::npos)
         << header << ": " << artifact.not_judgeable << artifact.result.log;
@@ -376,6 +376,30 @@ TEST(Build, TestDriverWithItsOwnMainDoesNotReplaceTheWorker) {
                    kLaunch + " { k<<<1, 4>>>(x, y); }\nint main() { return 3; }\n",
                {1, 2, 3, 4}, 4);
   EXPECT_EQ(y, (std::vector<float>{1, 2, 3, 4}));
+}
+
+// A loop without an end of its own lets others run, but not while the compiler computes it.
+TEST(Build, ALoopMayBeInAConstantExpression) {
+  const auto y =
+      evaluate(kHead +
+                   "__host__ __device__ constexpr int gcd(int a, int b) {\n  while (true) {\n"
+                   "    if (b == 0) return a;\n    const int c = a % b;\n    a = b, b = c;\n  }\n}\n"
+                   "__global__ void k(float* y) { constexpr int g = gcd(12, 18); *y = g; }\n" +
+                   kLaunch + " { k<<<1, 1>>>(y); }\n",
+               {1}, 1);
+  EXPECT_EQ(y, std::vector<float>{6});
+}
+
+TEST(Build, MinOfTwoIntsIsCudasAndNotALibrarys) {
+  const auto y =
+      evaluate(kHead +
+                   "namespace library {\ntemplate <class A, class B>\n__host__ __device__ constexpr "
+                   "auto min(const A& a, const B& b) { return a < b ? a : b; }\n}\n"
+                   "using namespace library;\n"
+                   "__global__ void k(float* y) { const int a = 3; *y = min(a, 2); }\n" +
+                   kLaunch + " { k<<<1, 1>>>(y); }\n",
+               {1}, 1);
+  EXPECT_EQ(y, std::vector<float>{2});
 }
 
 TEST(Build, MissingSourceIsAnError) {

