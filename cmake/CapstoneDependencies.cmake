@@ -25,7 +25,6 @@ function(capstone_pkg name module)
   target_link_libraries(dep::${name} INTERFACE PkgConfig::${name})
 endfunction()
 
-capstone_pkg(yaml yaml-0.1 yaml)
 capstone_pkg(yaml_cpp yaml-cpp yaml-cpp)
 capstone_pkg(muparser muparser muparser)
 capstone_pkg(crypto libcrypto crypto)

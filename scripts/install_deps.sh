@@ -10,7 +10,7 @@ tests=no package=no
 [ "${1:-}" = --package ] && package=yes
 
 build=(g++ cmake ninja-build pkg-config ccache
-  libcli11-dev libyaml-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
+  libcli11-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
   libbenchmark-dev libmuparser-dev libctemplate-dev libssl-dev libarchive-dev libsqlite3-dev libexpected-dev
   libseccomp-dev libdtl-dev libboost-dev libutfcpp-dev libcpp-httplib-dev
   libcurl4-openssl-dev)

@@ -1,5 +1,5 @@
 #pragma once
-// YAML as a tree that knows the position of every value. libyaml parses; this builds the tree from its
+// YAML as a tree that knows the position of every value. yaml-cpp parses; this builds the tree from its
 // events, so that repeated keys are detected, and size, depth and aliases are limited while reading and not
 // afterwards.
 #include <string>

@@ -5,7 +5,7 @@
 // Stand-alone, linked with the host libraries of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
 //        $B/harness/correctness/libcapstone_correctness.a $B/harness/model/libcapstone_model.a
-//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml -lfmt -lcrypto -lsqlite3 -ldl
+//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lfmt -lcrypto -lsqlite3 -ldl
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp4.h>
