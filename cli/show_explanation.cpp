@@ -27,10 +27,8 @@ Tone tone_of(const Traffic& t) {
 }
 
 std::string lanes(const LineCounts& c) {
-  const std::uint64_t requests = c.global.requests + c.shared.requests;
-  return requests
-             ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) / double(requests))
-             : std::string("-");
+  const Traffic both = c.both();
+  return both.requests_of_lanes() ? fmt::format("{:.1f}", both.lanes_per_request()) : std::string("-");
 }
 
 std::string count(std::uint64_t n) {

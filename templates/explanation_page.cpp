@@ -39,16 +39,13 @@ std::string number(std::uint64_t n) {
 }
 
 void fill(ctemplate::TemplateDictionary& row, const LineCounts& c) {
-  const std::uint64_t requests = c.global.requests + c.shared.requests;
+  const Traffic both = c.both();
   row.SetFormattedValue("HEAT", "heat-%d", heat_of(c.share));
   row.SetValue("SECTORS", per_request(c.global));
   row.SetValue("SECTORS_TONE", tone_of(c.global));
   row.SetValue("WAVEFRONTS", per_request(c.shared));
   row.SetValue("WAVEFRONTS_TONE", tone_of(c.shared));
-  row.SetValue("LANES", requests
-                            ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) /
-                                                        double(requests))
-                            : "");
+  row.SetValue("LANES", both.requests_of_lanes() ? fmt::format("{:.1f}", both.lanes_per_request()) : "");
   row.SetValue("MOVED", c.global.units ? format_bytes(c.moved_bytes()) : "");
   row.SetValue("FLOPS", number(c.flops));
   row.SetValue("INTENSITY",

@@ -14,7 +14,8 @@ Json to(const Traffic& t) {
           {"units", t.units},
           {"ideal", t.ideal},
           {"bytes", t.bytes},
-          {"active_lanes", t.active_lanes}};
+          {"active_lanes", t.active_lanes},
+          {"bulk", t.bulk}};
 }
 Traffic traffic_from(const Json& json) {
   Traffic t;
@@ -23,6 +24,7 @@ Traffic traffic_from(const Json& json) {
   read(json, "ideal", t.ideal);
   read(json, "bytes", t.bytes);
   read(json, "active_lanes", t.active_lanes);
+  read(json, "bulk", t.bulk);
   return t;
 }
 
@@ -136,6 +138,13 @@ void Traffic::add(const Traffic& other) {
   ideal += other.ideal;
   bytes += other.bytes;
   active_lanes += other.active_lanes;
+  bulk += other.bulk;
+}
+
+Traffic LineCounts::both() const {
+  Traffic sum = global;
+  sum.add(shared);
+  return sum;
 }
 
 void TensorMemoryTraffic::add(const TensorMemoryTraffic& other) {

@@ -18,10 +18,15 @@ struct Traffic {
   std::uint64_t units = 0;         ///< what the hardware moves
   std::uint64_t ideal = 0;         ///< what it would move if the lanes' addresses were adjacent
   std::uint64_t bytes = 0;         ///< requested by the lanes
-  std::uint64_t active_lanes = 0;  ///< sum over the requests
+  std::uint64_t active_lanes = 0;  ///< sum over the requests of lanes
+  std::uint64_t bulk = 0;          ///< of `requests`: lines of 128 bytes of bulk copies, which have no lanes
   double units_per_request() const { return requests ? double(units) / double(requests) : 0; }
   double ideal_per_request() const { return requests ? double(ideal) / double(requests) : 0; }
-  double lanes_per_request() const { return requests ? double(active_lanes) / double(requests) : 0; }
+  std::uint64_t requests_of_lanes() const { return requests - bulk; }
+  /// 0 without requests of lanes.
+  double lanes_per_request() const {
+    return requests_of_lanes() ? double(active_lanes) / double(requests_of_lanes()) : 0;
+  }
   /// The excess over the ideal as a factor; 1 if there is no traffic.
   double excess() const { return ideal ? double(units) / double(ideal) : 1; }
   void add(const Traffic& other);
@@ -61,6 +66,7 @@ struct LineCounts {
   double intensity() const {
     return global.bytes + shared.bytes ? double(flops) / double(global.bytes + shared.bytes) : 0;
   }
+  Traffic both() const;  ///< to global and shared memory; its units are of two kinds
   double moved_bytes() const { return double(global.units) * 32; }  ///< sectors that the warps touched
   void add(const LineCounts& other);
 };

@@ -61,7 +61,7 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
   const double global = double(c.global.units) / kSectorsAClock, shared = double(c.shared.units),
                arithmetic = double(c.flops) / kFlopsAClock;
 
-  const bool few_lanes = c.global.lanes_per_request() < kFullLanes;
+  const bool few_lanes = c.global.requests_of_lanes() > 0 && c.global.lanes_per_request() < kFullLanes;
   if (c.atomics > 0 && c.global.requests > 0 && c.atomics * 2 >= c.global.active_lanes)
     return say(
         "atomics", fmt::format("{} atomic operations of single lanes on global memory", c.atomics),
@@ -112,8 +112,9 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
           "float4 (16 bytes per lane) needs a quarter of the instructions; the number of sectors stays the "
           "same");
     return say("traffic",
-               fmt::format("moves {}, with the minimum number of sectors per request",
-                           format_bytes(double(c.global.units) * 32)),
+               fmt::format("moves {}{}, with the minimum number of sectors per request",
+                           format_bytes(double(c.global.units) * 32),
+                           c.global.bulk == c.global.requests ? " by bulk copies" : ""),
                "only moving less data helps: fuse kernels, or use a smaller type");
   }
   if (shared >= arithmetic) {

@@ -25,7 +25,8 @@ Error malformed(const std::string& what) {
 }
 
 Traffic traffic_of(const Json& json, const char* units, const char* ideal) {
-  return {json.at("requests"), json.at(units), json.at(ideal), json.at("bytes"), json.at("active_lanes")};
+  return {json.at("requests"), json.at(units),          json.at(ideal),
+          json.at("bytes"),    json.at("active_lanes"), json.value("bulk", std::uint64_t{0})};
 }
 
 // The lines of the source files; a file is read when a count first names it.

@@ -112,10 +112,8 @@ std::vector<KernelProfile> counts_of(const Explanation& explanation) {
     k.dynamic_shared_bytes = double(counts.dynamic_shared);
     k.sectors_per_request = some(total.global.units_per_request(), total.global.requests > 0);
     k.wavefronts_over_ideal = some(total.shared.excess(), total.shared.requests > 0);
-    const std::uint64_t accesses = total.global.requests + total.shared.requests;
-    k.lanes_per_instruction = some(double(total.global.active_lanes + total.shared.active_lanes) /
-                                       double(std::max<std::uint64_t>(accesses, 1)),
-                                   accesses > 0);
+    const Traffic both = total.both();
+    k.lanes_per_instruction = some(both.lanes_per_request(), both.requests_of_lanes() > 0);
     kernels.push_back(std::move(k));
   }
   return kernels;

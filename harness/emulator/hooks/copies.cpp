@@ -63,7 +63,7 @@ void count_bulk(SiteId id, std::uintptr_t address, unsigned bytes, bool write) {
     if (sector / (kLine / kSectorBytes) != last_sector / (kLine / kSectorBytes)) {
       ++counts.global_requests;
       ++(write ? counts.stores : counts.loads);
-      counts.global_lanes += kWarpSize;
+      ++counts.bulk;
     }
     last_sector = sector;
   }

@@ -42,6 +42,7 @@ void Counts::add(const Counts& o) {
   tensor_stored += o.tensor_stored;
   engine_read += o.engine_read;
   engine_written += o.engine_written;
+  bulk += o.bulk;
   for (std::size_t i = 0; i < flops_of_kind.size(); ++i) flops_of_kind[i] += o.flops_of_kind[i];
 }
 

@@ -21,6 +21,7 @@ struct Counts {
   /// Tensor memory [B]: moved by warps; touched by the engine.
   std::uint64_t tensor_loaded = 0, tensor_stored = 0, engine_read = 0, engine_written = 0;
   std::array<std::uint64_t, 7> flops_of_kind = {};  ///< of `flops`: tcgen05.mma, by TensorKind
+  std::uint64_t bulk = 0;  ///< of global_requests: lines of 128 bytes of bulk copies; no lane asks for them
   void add(const Counts& other);
 };
 

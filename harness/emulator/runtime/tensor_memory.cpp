@@ -290,10 +290,12 @@ TensorMemory& tensor_memory() { return BlockRunner::current()->tensor_memory(thr
 TensorMemory& peer_tensor_memory(const TensorSite& site) {
   BlockRunner& runner = *BlockRunner::current();
   const unsigned peer = thread_state.cluster_rank ^ 1;
-  if (!thread_state.cluster_arenas || peer >= runner.grid().cluster_blocks ||
-      !thread_state.cluster_arenas[peer])
-    refuse(site, ".cta_group::2 in a block that has no peer, or whose peer has not begun",
-           "a cluster of an even number of blocks; cluster.sync() before the first of these instructions");
+  if (!thread_state.cluster_arenas || peer >= runner.grid().cluster_blocks)
+    refuse(site, ".cta_group::2 in a block that has no peer",
+           "launch a cluster of an even number of blocks");
+  if (!thread_state.cluster_arenas[peer])
+    refuse(site, ".cta_group::2 before the block's peer has begun",
+           "cluster.sync() before the first of these instructions");
   return runner.tensor_memory(peer);
 }
 

@@ -163,11 +163,7 @@ const std::vector<LabCount>& lab_counts() {
          return per(static_cast<double>(e.total.flops), static_cast<double>(e.total.shared.bytes));
        }},
       {"lanes per request", "the lanes of a warp must go the same way",
-       [](const Explanation& e) {
-         Traffic both = e.total.global;
-         both.add(e.total.shared);
-         return both.lanes_per_request();
-       }},
+       [](const Explanation& e) { return e.total.both().lanes_per_request(); }},
       {"launches", "one launch must do the work of several",
        [](const Explanation& e) {
          double launches = 0;

@@ -77,6 +77,14 @@ TEST(Advice, WhereTheLinesTogetherMoveMoreThanTheProblemHasToFewerTripsAreTheRem
   EXPECT_NE(thrice.what.find("2.0 times what the problem has to move"), std::string::npos) << thrice.what;
   EXPECT_NE(thrice.remedy.find("read each value once"), std::string::npos) << thrice.remedy;
 }
+TEST(Advice, ABulkCopyHasNoLanesAndNeedsNoFloat4) {
+  LineCounts c = global(4000, 4000, 128000, 0);
+  c.global.bulk = c.global.requests;
+  const Advice r = advice(c);
+  EXPECT_EQ(r.pattern, "traffic");
+  EXPECT_NE(r.what.find("by bulk copies"), std::string::npos) << r.what;
+  EXPECT_EQ(r.remedy.find("float4"), std::string::npos) << r.remedy;
+}
 TEST(Advice, AtomicsOfSingleLanes) {
   LineCounts c = global(1000, 1000, 128000, 32000);
   c.atomics = 32000;
