@@ -120,9 +120,10 @@ void add_code(Dictionary& page, const BookRung& rung) {
   const std::set<int> fresh = new_lines(difference);
   int number = 0;
   bool in_header = true;  // it stands above, note by note
-  for (const std::vector<Highlight>& line : highlighted_lines(text)) {
+  const bool python = is_python_rung(rung.rung.source);
+  for (const std::vector<Highlight>& line : python ? plain_lines(text) : highlighted_lines(text)) {
     ++number;
-    in_header = in_header && !line.empty() && line.front().text.starts_with("//");
+    in_header = in_header && !line.empty() && line.front().text.starts_with(python ? "#" : "//");
     if (in_header) continue;
     auto* row = page.AddSectionDictionary("LINE");
     row->SetIntValue("NUMBER", number);
@@ -134,6 +135,7 @@ void add_code(Dictionary& page, const BookRung& rung) {
     }
   }
   if (difference.empty()) return;
+  page.ShowSection("MARKED");
   auto* section = page.AddSectionDictionary("DIFFERENCE");
   section->SetValue("EXTENT", extent_of(difference));
   section->SetValue("TEXT", difference);

@@ -134,4 +134,10 @@ std::vector<std::vector<Highlight>> highlighted_lines(std::string_view source) {
   return lines.take();
 }
 
+std::vector<std::vector<Highlight>> plain_lines(std::string_view source) {
+  Lines lines;
+  lines.add(source, "");
+  return lines.take();
+}
+
 }  // namespace capstone

@@ -15,5 +15,7 @@ struct Highlight {
 /// The lines of a source, without their ends, in parts. The parts of a line make up the whole line. They
 /// refer to `source`.
 std::vector<std::vector<Highlight>> highlighted_lines(std::string_view source);
+/// The same lines in one part each, for other languages.
+std::vector<std::vector<Highlight>> plain_lines(std::string_view source);
 
 }  // namespace capstone

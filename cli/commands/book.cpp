@@ -31,7 +31,8 @@ void add_book(CLI::App& app, Context& context, Action& action) {
   auto request = std::make_shared<workflows::BookRequest>();
   command->add_option("folder", request->folder, "where to write it: a new folder, or an earlier book")
       ->required();
-  command->add_option("--problem", request->problems, "only these problems' ladders")->option_text("ID…");
+  command->add_option("--problem", request->problems, "only these ladders: sgemm, gemm_languages …")
+      ->option_text("ID…");
   command->add_flag("--counts", request->counts, "also count on the CPU what each line costs (minutes)");
   command->callback(
       [&context, &action, request] { action = [&context, request] { return book(context, *request); }; });

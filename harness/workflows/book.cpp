@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "harness/analysis/explain/explain.h"
 #include "harness/analysis/ladder/ladder.h"
@@ -33,27 +34,28 @@ Result<fs::path> book_folder(const Workspace& workspace, const std::string& name
   return folder;
 }
 
-Result<BookLadder> book_ladder(const Problem& problem, const std::vector<Ladder>& recorded,
-                               const Workspace& workspace) {
-  CAPSTONE_TRY(const auto rungs, rungs_of(workspace.resources, problem.id));
+Result<BookLadder> book_ladder(const std::string& id, const Problem& problem,
+                               const std::vector<Ladder>& recorded, const Workspace& workspace) {
+  CAPSTONE_TRY(const auto rungs, rungs_of(workspace.resources, id));
+  const bool of_languages = id != problem.id;
   BookLadder ladder;
-  ladder.problem = problem.id;
-  ladder.title = problem.title;
+  ladder.problem = id;
+  ladder.title = problem.title + (of_languages ? ", in several languages" : "");
   ladder.sessions = join(problem.sessions, " ");
   ladder.precision = problem.precision;
   std::string below;
   for (const Rung& rung : rungs) {
     CAPSTONE_TRY(std::string text, read_file(rung.source));
     BookRung one{rung, text, below, {}, {}};
-    const std::string digest = code_digest(text);
+    const std::string digest = code_digest(text, is_python_rung(rung.source));
     for (const Ladder& there : recorded) {
-      if (there.problem != problem.id) continue;
+      if (there.problem != id) continue;
       ladder.recorded = true;
       for (std::size_t i = 0; i < there.steps.size(); ++i)
         if (there.steps[i].rung.name == rung.name)
           one.times.push_back({&there, i, there.steps[i].code_sha256 != digest});
     }
-    below = std::move(text);
+    if (!of_languages) below = std::move(text);  // another language's lines are all new
     ladder.rungs.push_back(std::move(one));
   }
   return ladder;
@@ -78,15 +80,22 @@ void count(BookLadder& ladder, const Problem& problem, Book& book, const Workspa
 Result<Book> write_book(const BookRequest& request, const Workspace& workspace,
                         const ProgressSink& progress) {
   CAPSTONE_TRY(const fs::path folder, book_folder(workspace, request.folder));
-  CAPSTONE_TRY(const std::vector<Ladder> recorded, recorded_everywhere(workspace.resources));
+  CAPSTONE_TRY(std::vector<Ladder> recorded, recorded_everywhere(workspace.resources));
+  CAPSTONE_TRY(std::vector<Ladder> of_languages, recorded_everywhere(workspace.resources, "languages"));
+  std::move(of_languages.begin(), of_languages.end(), std::back_inserter(recorded));
   const fs::path templates = workspace.resources.templates();
   Book book;
   std::vector<BookLadder> ladders;
-  for (const std::string& id :
-       request.problems.empty() ? ladders_of(workspace.resources, "") : request.problems) {
-    CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), id));
-    CAPSTONE_TRY(BookLadder ladder, book_ladder(problem, recorded, workspace));
-    if (request.counts) count(ladder, problem, book, workspace, progress);
+  std::vector<std::string> ids = request.problems;
+  if (ids.empty()) {
+    ids = ladders_of(workspace.resources, "");
+    for (std::string& id : language_ladders(workspace.resources, "")) ids.push_back(std::move(id));
+  }
+  for (const std::string& id : ids) {
+    CAPSTONE_TRY(const LadderDefinition definition, ladder_definition(workspace.resources, id));
+    CAPSTONE_TRY(const Problem problem, find_problem(workspace.resources.problems(), definition.problem));
+    CAPSTONE_TRY(BookLadder ladder, book_ladder(id, problem, recorded, workspace));
+    if (request.counts && id == problem.id) count(ladder, problem, book, workspace, progress);
     ladders.push_back(std::move(ladder));
   }
   std::error_code code;

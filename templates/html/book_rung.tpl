@@ -37,8 +37,8 @@
 <div><dt>{{QUESTION}}</dt><dd>{{TEXT}}</dd></div>{{/ANSWER}}
 </dl>
 {{/COUNTS}}<h2>The code</h2>
-<p class="fine">Marked lines are new since the rung below.</p>
-<div class="scroll"><table class="code"><tbody>{{#LINE}}
+{{#MARKED}}<p class="fine">Marked lines are new since the rung below.</p>
+{{/MARKED}}<div class="scroll"><table class="code"><tbody>{{#LINE}}
 <tr class="{{STATE}}"><td class="number muted">{{NUMBER}}</td><td class="source">{{#PART}}<span class="{{KIND}}">{{TEXT:p}}</span>{{/PART}}</td></tr>{{/LINE}}
 </tbody></table></div>
 {{#DIFFERENCE}}<details class="screen"><summary>Difference from the rung below: {{EXTENT}}</summary><pre>{{TEXT:p}}</pre></details>

@@ -50,6 +50,20 @@ TEST_F(Book, CodeInAHeaderIsCodeOnThePage) {
   }
 }
 
+TEST_F(Book, HasThePythonRungsOfALadderOfLanguages) {
+  ASSERT_EQ(capstone({"book", "book", "--problem", "gemm_languages"}).code, 0);
+  const std::string index = *read_file(home_ / "book" / "index.html");
+  for (const char* rung : {"01_triton", "03_tilelang", "12_stream_k"})
+    EXPECT_TRUE(says(index, std::string("href=\"gemm_languages.") + rung + ".html\"")) << rung;
+  const std::string page = *read_file(home_ / "book" / "gemm_languages.01_triton.html");
+  for (const char* text :
+       {"in several languages", "<dt>Changed</dt>", "NVIDIA H100", "98.1 %", "@triton.jit"})
+    EXPECT_TRUE(says(page, text)) << text;
+  EXPECT_FALSE(says(page, "class=\"fresh\"")) << "another language is no small step";
+  EXPECT_FALSE(says(page, "Marked lines"));
+  EXPECT_FALSE(says(page, "# Prediction")) << "the header stands above, once";
+}
+
 TEST_F(Book, CountsEachLineOnRequest) {
   const Outcome written = capstone({"book", "book", "--problem", "vector_add", "--counts"});
   ASSERT_EQ(written.code, 0) << written;

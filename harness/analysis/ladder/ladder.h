@@ -170,7 +170,8 @@ Result<void> record_ladder(const std::filesystem::path& file, const Ladder& ladd
 /// The devices that have results, by the names of their files.
 /// @param kind  the folder below the results: "languages"; empty: the results themselves
 std::vector<std::string> recorded_devices(const Resources& resources, const std::string& kind = {});
-/// Every recorded ladder of every device, in the order of recorded_devices(). @error as read_results().
-Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources);
+/// Every recorded ladder of this kind of every device, in the order of recorded_devices(). @error as
+/// read_results().
+Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources, const std::string& kind = {});
 
 }  // namespace capstone

@@ -172,11 +172,11 @@ std::vector<std::string> recorded_devices(const Resources& resources, const std:
   return names;
 }
 
-Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources) {
+Result<std::vector<Ladder>> recorded_everywhere(const Resources& resources, const std::string& kind) {
   std::vector<Ladder> all;
-  for (const std::string& device : recorded_devices(resources)) {
+  for (const std::string& device : recorded_devices(resources, kind)) {
     CAPSTONE_TRY(LadderResults results,
-                 read_results(resources.reference_kernels() / "results" / (device + ".json")));
+                 read_results(resources.reference_kernels() / "results" / kind / (device + ".json")));
     std::move(results.ladders.begin(), results.ladders.end(), std::back_inserter(all));
   }
   return all;
