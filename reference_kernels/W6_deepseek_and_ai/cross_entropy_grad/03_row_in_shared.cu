@@ -15,12 +15,12 @@
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss [rows], fp32; any rows, vocab up to 900 000.
 // Launch      <<<cluster * rows, 256>>> in clusters of 1, 2, 4 or 8.
-// Resources   at most 40 registers; 64 KB of shared memory for a row of 32000, three blocks a
+// Resources   54 registers; 64 KB of shared memory for a row of 32000, three blocks a
 //             multiprocessor.
 // Cost        12 * rows * vocab FLOPs; 4 * rows * vocab bytes.
 // Divides     no divisibility is required. Head and tail of a row, at most seven elements each, stay in
-//             registers. Source      a row in the shared memory of a cluster: QuACK (W. Guo, T. Zadouri, T.
-//             Dao, 2025). Needs sm_90.
+//             registers.
+// Source      a row in the shared memory of a cluster: QuACK (W. Guo, T. Zadouri, T. Dao, 2025). Needs sm_90.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
