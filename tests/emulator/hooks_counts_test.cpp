@@ -141,16 +141,6 @@ __global__ void pipelined(const float* x, float* y) {
   __syncwarp();
   y[threadIdx.x] = s[threadIdx.x];
 }
-__global__ void bulk_store(const float* x, float* y) {
-  __shared__ __align__(16) float s[128];
-  for (int i = threadIdx.x; i < 128; i += 32) s[i] = x[i];
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncwarp();
-  if (threadIdx.x > 0) return;
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" :: "l"(y), "r"(unsigned(__cvta_generic_to_shared(s))), "r"(512) : "memory");  // bulk store
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
 __global__ void long_loop(const float* x, float* y) {
   float sum = 0;
   for (int k = 0; k < 5000; ++k) sum += x[k % 63 * 32 + threadIdx.x];  // long loop
@@ -197,7 +187,6 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 20: sgemm<16><<<dim3(8, 8), dim3(16, 16)>>>(x, x + 128 * 128, y, 128); break;
     case 21: launch_by_pointer(x, y); break;
     case 22: launch_through_the_runtime(x, y); break;
-    case 23: bulk_store<<<1, 32>>>(x, y); break;
   }
 }
 )";
@@ -264,13 +253,6 @@ TEST_F(HooksCounts, AFloat4LoadIsOneRequestOfSixteenSectors) {
 TEST_F(HooksCounts, AFloat2LoadIsOneRequestOfEightSectors) { expect_sectors(4, "// float2 load", 8, 8, 256); }
 TEST_F(HooksCounts, ABroadcastTakesOneSector) { expect_sectors(5, "// broadcast load", 1, 1, 128); }
 TEST_F(HooksCounts, AHalfLoadTakesTwoSectors) { expect_sectors(6, "// half load", 2, 2, 64); }
-TEST_F(HooksCounts, ABulkCopyIsCountedInLinesAndHasNoLanes) {
-  const Json global = line_of_kernel(23, "// bulk store")["global"];
-  EXPECT_EQ(global.value("requests", 0), 4);
-  EXPECT_EQ(global.value("bulk", 0), 4);
-  EXPECT_EQ(global.value("sectors", 0), 16);
-  EXPECT_EQ(global.value("active_lanes", -1), 0);
-}
 TEST_F(HooksCounts, ADivergentLineKnowsItsLanes) {
   const Json global = line_of_kernel(7, "// odd lanes")["global"];
   EXPECT_EQ(global.value("requests", 0), 2);
