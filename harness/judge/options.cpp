@@ -116,6 +116,7 @@ JudgeOption baselines_option() {
       &JudgeOptions::baselines);
   row.choices = python_arms();
   row.other_choice = is_library_arm;
+  row.others = "lib:NAME; the native baseline always runs";
   return row;
 }
 
@@ -154,7 +155,8 @@ Result<void> check_choice(const JudgeOption& option, const std::string& word) {
   if (std::find(option.choices.begin(), option.choices.end(), word) != option.choices.end()) return {};
   if (option.other_choice && option.other_choice(word)) return {};
   const auto meant = nearest(word, option.choices);
-  return misfit(option, fmt::format("{} is none of {}{}", word, join(option.choices, ", "),
+  return misfit(option, fmt::format("{} is none of {}{}{}", word, join(option.choices, ", "),
+                                    option.others.empty() ? "" : " or " + option.others,
                                     meant ? "; did you mean " + *meant + "?" : ""));
 }
 

@@ -42,6 +42,7 @@ struct JudgeOption {
   std::string help;                                  ///< one line, with the default
   std::vector<std::string> choices;                  ///< of kChoice and kChoices
   bool (*other_choice)(std::string_view) = nullptr;  ///< of kChoices: whether another word is one, too
+  std::string others = {};                           ///< what those words are, for messages
   double low = 0, high = 0;                          ///< of kInteger and kNumber; both ends are allowed
   std::string_view value_name;                       ///< of kText: "PATH"
   std::string_view excludes;  ///< the key of an option that contradicts this one; empty: none

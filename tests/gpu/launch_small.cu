@@ -91,6 +91,11 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1], d[0], d[0], d[0]};
      }},
+    {"cross_entropy_grad",
+     {{67, 129}, {3, 1024}, {2, 50257}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[0], d[0]};
+     }},
     {"damped_steps",
      {{70, 45}, {64, 96}},
      [](const Dims& d) {
@@ -218,7 +223,7 @@ const Problem kProblems[] = {
      {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
     {"nvfp4_gemv",
-     {{3, 21, 96}, {2, 35, 1120}, {1, 3, 16384}},
+     {{3, 21, 96}, {2, 35, 1120}, {1, 3, 16384}, {2, 5, 16640}},
      [](const Dims& d) {
        const int64_t a = d[0] * d[1] * d[2], x = d[0] * d[2];
        return Dims{a / 2, a / 16, x / 2, x / 16, d[0] * d[1]};

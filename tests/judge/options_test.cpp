@@ -82,7 +82,9 @@ TEST(JudgeOptions, AWrongValueIsNamed) {
   EXPECT_EQ(option("hidden").set(options, "2.5").error().what, "--hidden: takes a whole number, not \"2.5\"");
   EXPECT_EQ(option("hidden").set(options, "101").error().what,
             "--hidden: 101 is not in the range from 0 to 100");
-  EXPECT_FALSE(option("baselines").set(options, "eager,torch"));
+  EXPECT_EQ(option("baselines").set(options, "eager,native").error().what,
+            "--baselines: native is none of eager, compile, compile-max, sdpa-flash, sdpa-cudnn or lib:NAME; "
+            "the native baseline always runs");
   EXPECT_FALSE(option("baselines").set(options, "lib:"));
   EXPECT_FALSE(option("baselines").set(options, "lib:a;b"));
   JudgeOptions library;
