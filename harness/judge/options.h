@@ -42,13 +42,13 @@ struct JudgeOption {
   std::string help;                                  ///< one line, with the default
   std::vector<std::string> choices;                  ///< of kChoice and kChoices
   bool (*other_choice)(std::string_view) = nullptr;  ///< of kChoices: whether another word is one, too
-  std::string others = {};                           ///< what those words are, for messages
   double low = 0, high = 0;                          ///< of kInteger and kNumber; both ends are allowed
   std::string_view value_name;                       ///< of kText: "PATH"
   std::string_view excludes;  ///< the key of an option that contradicts this one; empty: none
 
   std::function<Json(const JudgeOptions&)> get;
   std::function<void(JudgeOptions&, const Json&)> put;  ///< of a value that fits
+  std::string others = {};                              ///< what other_choice() takes, for messages
 
   /// On the command line: "--check-races".
   std::string flag() const;

@@ -378,6 +378,14 @@ TEST(Build, TestDriverWithItsOwnMainDoesNotReplaceTheWorker) {
   EXPECT_EQ(y, (std::vector<float>{1, 2, 3, 4}));
 }
 
+TEST(Build, TheBanksOfSharedMemoryAreSetForAKernelTemplate) {
+  const auto y = evaluate(
+      kHead + "template <int N> __global__ void k(float* y) { *y = N; }\n" + kLaunch +
+          " { cudaFuncSetSharedMemConfig(k<4>, cudaSharedMemBankSizeEightByte); k<4><<<1, 1>>>(y); }\n",
+      {1}, 1);
+  EXPECT_EQ(y, std::vector<float>{4});
+}
+
 // A loop without an end of its own lets others run, but not while the compiler computes it.
 TEST(Build, ALoopMayBeInAConstantExpression) {
   const auto y =

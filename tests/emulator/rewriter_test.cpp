@@ -130,6 +130,18 @@ TEST(Launch, InsideAKernelIsAnError) {
             "kernel.cu:2: a kernel launches a kernel: that needs nvcc -rdc=true");
 }
 
+TEST(Launch, AParameterThatIsAReferenceIsRefusedWhenTheKernelRuns) {
+  const auto refused = [](const std::string& parameters) {
+    const std::string text = "template <class T> capstone_emu_global void k(" + parameters + ") {}";
+    return rewrite_file(text).text.find("is a reference") != std::string::npos;
+  };
+  EXPECT_TRUE(refused("T& x"));
+  EXPECT_TRUE(refused("int n, const T& x"));
+  EXPECT_TRUE(refused("T&& x"));
+  EXPECT_TRUE(refused("int (&x)[4]"));
+  EXPECT_FALSE(refused("T* x, F<int&> f, int (*g)(int&)"));
+}
+
 TEST(Launch, AKernelThatIsCalledWithoutItIsAnError) {
   const std::string kernels =
       "capstone_emu_global void k(int* p) {} template <class T> capstone_emu_global void t(T* p) {}\n";

@@ -81,6 +81,7 @@ class Rewriter {
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
     refuse_calls_of_kernels();
+    refuse_reference_parameters();
     if (options_.keep_main) keep_kernel_addresses();
     if (options_.keep_main && !options_.observed) keep_lanes_in_step();
     find_hidden_names();
@@ -536,6 +537,25 @@ class Rewriter {
       if (!others.contains(text(i)))
         report(Finding::Kind::kError, i, "kernel '" + std::string(text(i)) + "' is called without <<<>>>",
                "launch it: " + std::string(text(i)) + "<<<blocks, threads>>>(…)");
+  }
+
+  // nvcc passes the address of what a reference means, and the kernel changes the original, if a GPU can
+  // reach it. Arguments are copied here, so the change would be lost.
+  void refuse_reference_parameters() {
+    for (const std::size_t name : declared_kernels()) {
+      const std::size_t close = match_forward(name + 1), body = body_of(close + 1);
+      if (body >= count()) continue;
+      for (std::size_t i = name + 2; i < close; ++i) {
+        if (is(i, "<")) i = behind_template_arguments(i);
+        if (is(i, "&") || is(i, "&&")) {
+          after_[body] += "capstone_emu::not_judgeable(" + place(name) +
+                          ", \"a parameter of a kernel is a reference: on a GPU it works for managed memory "
+                          "alone; pass a pointer\");";
+          break;
+        }
+        if (opens(i) && !is(i + 1, "&")) i = match_forward(i);  // (&array)[4] is a reference, too
+      }
+    }
   }
 
   // (void*)kernel: the address is all that cudaKernelNodeParams keeps, so the types of the parameters are
