@@ -62,6 +62,14 @@ __global__ void null_pointer(const float* nothing, float* y) {
 __global__ void copies(const float* x, float* y, size_t bytes) {
   if (threadIdx.x == 0) memcpy(y, x, bytes);  // case 13
 }
+__global__ void adds_by_swaps(float* memory) {
+  unsigned* sum = reinterpret_cast<unsigned*>(memory);
+  unsigned old = *sum, assumed;  // case 14
+  do {
+    assumed = old;
+    old = atomicCAS(sum, assumed, assumed + 1);
+  } while (assumed != old);
+}
 extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
   float host[64] = {}, *memory;
   cudaMalloc(&memory, 64 * sizeof(float));
@@ -87,6 +95,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 11: null_pointer<<<1, 64>>>(nullptr, y); break;
     case 12: freed<<<1, 64>>>(memory, y); break;
     case 13: copies<<<1, 64>>>(x, y, static_cast<size_t>(n) * 4 + 4); break;
+    case 14: adds_by_swaps<<<1, 64>>>(memory); break;
   }
   cudaFree(memory);
 }
@@ -135,6 +144,13 @@ TEST(Hooks, AReadOfUnwrittenSharedMemoryIsNamed) {
 }
 TEST(Hooks, AReadOfAnOutputBeforeItIsWrittenIsNamed) {
   expect_finding(7, "uninitialised_read", "`y` at byte 0");
+}
+TEST(Hooks, AReadOfUnwrittenMemoryThatBeginsASwapIsNamed) {
+  const Json answer = observed(14);  // the swap reads there, too
+  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory` at byte 0"),
+            std::string::npos)
+      << answer.dump();
+  EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// case 14\n"));
 }
 TEST(Hooks, FreedMemoryIsOutOfBounds) { expect_finding(8, "out_of_bounds", "load of 4 bytes"); }
 TEST(Hooks, ANullPointerIsNamed) { expect_finding(11, "out_of_bounds", "the null pointer"); }

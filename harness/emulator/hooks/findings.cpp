@@ -80,9 +80,6 @@ void explain_races(const std::string& kernel, std::uint64_t block, const std::st
 std::vector<Finding> take_findings() {
   g_known.clear();
   std::vector<Finding> found = std::exchange(g_findings, {});
-  std::set<std::uint32_t> racing;
-  for (const Finding& f : found)
-    if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
   // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm:
   // a stale value makes the swap fail.
   const auto begins_swap = [](const Party& p) {
@@ -92,6 +89,10 @@ std::vector<Finding> take_findings() {
     return f.kind == FindingKind::kRace &&
            ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
   });
+  // What a race reads too early is no second finding.
+  std::set<std::uint32_t> racing;
+  for (const Finding& f : found)
+    if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
   std::set<std::pair<std::string, std::string>> told;  // kernel, split: one cause, one finding
   for (const Finding& f : found)
     if (f.kind == FindingKind::kSplitBarrier) told.insert({f.kernel, f.split});
