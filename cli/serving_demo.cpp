@@ -124,15 +124,18 @@ Result<void> serving_demo(const Context& context, const DemoInputs& inputs) {
   }
   auto progress = [&](const workflows::Progress& step) { context.terminal.progress(step.text); };
   std::vector<ServingRun> runs;
-  std::vector<std::filesystem::path> kernels{std::filesystem::path()};  // the reference kernel
+  // The user's kernel first, so that a mistake in it shows before the reference kernel (an empty path) is
+  // built.
+  std::vector<std::filesystem::path> kernels;
   if (!kernel.empty()) kernels.push_back(kernel);
-  // The user's kernel first: what is wrong with it is said before anything else is built.
-  for (auto attention = kernels.rbegin(); attention != kernels.rend(); ++attention) {
-    auto run = workflows::run_serving({*attention, Backend::kAuto}, context, progress);
+  kernels.emplace_back();
+  for (const std::filesystem::path& attention : kernels) {
+    auto run = workflows::run_serving({attention, Backend::kAuto}, context, progress);
     context.terminal.end_progress();
     if (!run) return tl::unexpected(run.error());
-    runs.insert(runs.begin(), *std::move(run));
+    runs.push_back(*std::move(run));
   }
+  std::reverse(runs.begin(), runs.end());  // the reference kernel is shown first
   tell(context, where(runs.front()) + ":");
   show(context, runs);
   for (const ServingRun& run : runs) warn_of_errors(context, run);

@@ -8,13 +8,17 @@ rows = 4096
 vocab = 32000
 
 
+def classes_of(target, columns):
+    """The targets, -100 where one is not a class: what cross_entropy ignores."""
+    return torch.where((target >= 0) & (target < columns), target, -100)
+
+
 class Model(nn.Module):
     """loss = logsumexp(logits) - logits[target] for each row, 0 where the target is not a class; and the logsumexp."""
 
     def forward(self, logits, target):
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        is_class = (target >= 0) & (target < logits.shape[1])
-        chosen = torch.where(is_class, target, -100).long()  # -100 is what cross_entropy ignores
+        chosen = classes_of(target, logits.shape[1]).long()
         return F.cross_entropy(wide, chosen, reduction="none"), torch.logsumexp(wide, dim=1)
 
 
@@ -32,8 +36,7 @@ class Library_quack(nn.Module):
     def forward(self, logits, target):
         from quack.cross_entropy import cross_entropy_fwd
 
-        is_class = (target >= 0) & (target < logits.shape[1])
-        return cross_entropy_fwd(logits, torch.where(is_class, target, -100), return_lse=True)
+        return cross_entropy_fwd(logits, classes_of(target, logits.shape[1]), return_lse=True)
 
 
 def get_inputs():

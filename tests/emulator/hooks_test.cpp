@@ -157,8 +157,7 @@ TEST(Hooks, ANullPointerIsNamed) { expect_finding(11, "out_of_bounds", "the null
 TEST(Hooks, ACallOfMemcpyIsAnAccess) { expect_finding(13, "out_of_bounds", "a load of 260 bytes"); }
 TEST(Hooks, FreshMemoryHoldsNoValues) {
   const Json answer = observed(12);
-  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory`"),
-            std::string::npos)
+  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory`"), std::string::npos)
       << answer.dump();
 }
 TEST(Hooks, ParametersLocalsSymbolsAndCopiesAreFine) {

@@ -114,7 +114,7 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
     return say("traffic",
                fmt::format("moves {}{}, with the minimum number of sectors per request",
                            format_bytes(double(c.global.units) * 32),
-                           c.global.bulk == c.global.requests ? " by bulk copies" : ""),
+                           c.global.bulk && !c.global.requests_of_lanes() ? " by bulk copies" : ""),
                "only moving less data helps: fuse kernels, or use a smaller type");
   }
   if (shared >= arithmetic) {

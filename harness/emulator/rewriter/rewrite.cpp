@@ -80,6 +80,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    kernels_ = declared_kernels();
     refuse_calls_of_kernels();
     refuse_reference_parameters();
     if (options_.keep_main) keep_kernel_addresses();
@@ -517,7 +518,7 @@ class Rewriter {
   void refuse_calls_of_kernels() {
     std::set<std::string_view> kernels;
     std::set<std::size_t> declarations;
-    for (const std::size_t name : declared_kernels()) {
+    for (const std::size_t name : kernels_) {
       kernels.insert(text(name));
       declarations.insert(name);
     }
@@ -542,7 +543,7 @@ class Rewriter {
   // nvcc passes the address of what a reference means, and the kernel changes the original, if a GPU can
   // reach it. Arguments are copied here, so the change would be lost.
   void refuse_reference_parameters() {
-    for (const std::size_t name : declared_kernels()) {
+    for (const std::size_t name : kernels_) {
       const std::size_t close = match_forward(name + 1), body = body_of(close + 1);
       if (body >= count()) continue;
       for (std::size_t i = name + 2; i < close; ++i) {
@@ -562,7 +563,7 @@ class Rewriter {
   // noted.
   void keep_kernel_addresses() {
     std::set<std::string_view> kernels;
-    for (const std::size_t name : declared_kernels()) kernels.insert(text(name));
+    for (const std::size_t name : kernels_) kernels.insert(text(name));
     for (std::size_t i = 0; i < count() && !kernels.empty(); ++i) {
       std::size_t name = behind_void_cast(i);
       if (name == 0 || dropped_.contains(i) || !in_function_[i]) continue;
@@ -1063,6 +1064,7 @@ class Rewriter {
   std::map<std::size_t, InlineAsm> asms_;
   std::map<std::size_t, std::string> after_;          // text to write after a token
   std::set<std::size_t> dropped_;                     // tokens that are left out
+  std::vector<std::size_t> kernels_;                  // see declared_kernels()
   bool spins_ = false;                                // the source reads volatile memory
   std::map<std::string, std::string> global_shared_;  // __shared__ at namespace scope: name → expression
   std::set<std::size_t> hidden_;                      // tokens with such a name that mean something else

@@ -45,14 +45,6 @@ struct Compilation {
   std::vector<std::string> argv;
 };
 
-// The line that comes to a header of CuTe or CUTLASS, where these are not on the path.
-std::optional<CompilerMessage> lacks_cutlass(const std::string& log) {
-  const auto error = first_compiler_error(log);
-  if (!error || error->text.find(": No such file") == std::string::npos) return std::nullopt;
-  if (!error->text.starts_with("cute/") && !error->text.starts_with("cutlass/")) return std::nullopt;
-  return error;
-}
-
 // nvcc on a submission, with CUTLASS's headers where it comes to them. Where they are not there, the log says
 // what to do in the form of a compiler's message.
 Result<Compilation> compile_submission(std::vector<std::string> argv, const fs::path& folder,
@@ -194,6 +186,13 @@ Result<CudaToolkit> find_toolkit(const Resources& resources) {
   if (std::regex_search(result.out, match, std::regex("release ([0-9]+\\.[0-9]+)")))
     toolkit.version = match[1];
   return toolkit;
+}
+
+std::optional<CompilerMessage> lacks_cutlass(const std::string& log) {
+  const auto error = first_compiler_error(log);
+  if (!error || error->text.find(": No such file") == std::string::npos) return std::nullopt;
+  if (!error->text.starts_with("cute/") && !error->text.starts_with("cutlass/")) return std::nullopt;
+  return error;
 }
 
 std::optional<CompilerMessage> first_compiler_error(const std::string& raw) {

@@ -29,5 +29,7 @@ Result<std::vector<std::filesystem::path>> own_cuda_programs(
 
 /// The first error of nvcc's or g++'s output.
 std::optional<CompilerMessage> first_compiler_error(const std::string& log);
+/// The error of a line that comes to a header of CuTe or CUTLASS, where these are not on the path.
+std::optional<CompilerMessage> lacks_cutlass(const std::string& log);
 
 }  // namespace capstone

@@ -547,12 +547,6 @@ class EmulatedBuild {
            text.find("/thrust/detail/config.h\"") != std::string::npos;
   }
 
-  /// Does the preprocessor miss a header of CuTe or CUTLASS?
-  static bool lacks_cutlass(const std::string& said) {
-    return said.find("fatal error: cute/") != std::string::npos ||
-           said.find("fatal error: cutlass/") != std::string::npos;
-  }
-
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
     CAPSTONE_TRY(ProcessResult process, run_preprocessor(false));

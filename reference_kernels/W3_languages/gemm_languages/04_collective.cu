@@ -11,7 +11,7 @@
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      as many blocks as multiprocessors, in clusters of two above each other, which share b; 384
 //             threads: a producer and two groups that multiply.
-// Resources   168 registers a thread; the builder fits four stages of 48 KiB beside the results.
+// Resources   168 registers a thread; the builder chooses four stages of 48 KiB.
 // Cost        2 m n k FLOPs.
 // Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows start on 16 bytes, and TMA can fetch
 //             them. It fills with zeros what lies outside, and stores nothing there.
