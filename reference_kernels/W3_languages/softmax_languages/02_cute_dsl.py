@@ -5,7 +5,7 @@
 # Why         one writes what CUDA has, and compiles in a second: loops over a thread's pieces unroll, because
 #             the number of columns is known when the kernel is compiled.
 # Prediction  1.0 of rung 1: both load 16 bytes a thread and keep the row in registers.
-# Came        not timed yet by the judge.
+# Came        175 µs on an H100, 3.07 TB/s: 1.288 of PyTorch, 1.02 of the CUDA rung.
 #
 # Shapes      x [rows, cols], y [rows, cols], fp32; one compiled kernel for each number of columns.
 # Launch      one block for each row; 32 to 1024 threads, of up to 16 elements each where there are enough.

@@ -9,9 +9,9 @@
 // Prediction  three blocks a multiprocessor: one loads, one computes, one stores. Two exponentials an
 //             element are 119 us at 16 a clock, below the memory's 179 us: 195 us. Blocks start and end 4096
 //             / 396 = 10.3 times, so the end is not full.
-// Came        184 us on an H100, 97 % of a copy, 1.01 times the rung before; at 128 256 classes a benchmark
-//             of its own took 750 us, 1.39 times. 512 threads a block took 187 us, 48 KB a block, with
-//             clusters of two, 205 us.
+// Came        184 us on an H100, 97 % of a copy, 1.01 times the rung before; at 128 256 classes 749 us,
+//             0.96 times QuACK. There, clusters of eight blocks of 32 KB and 128 threads took 745 us,
+//             of two blocks of 112 KB 753 us; hints that evict lines first took 762 us and more.
 //
 // Shapes      logits [rows, vocab], bf16; target [rows]; loss [rows], fp32; any rows, vocab up to 900 000.
 // Launch      <<<cluster * rows, 256>>> in clusters of 1, 2, 4 or 8.
