@@ -1,4 +1,4 @@
-// `export`: published marks for a learning platform.
+// `export`: published marks for a learning platform; a Triton kernel as CUDA.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/course/gradebook/exports.h"
 #include "harness/workflows/cohort.h"
+#include "harness/workflows/export_kernel.h"
 
 namespace capstone::cli {
 namespace {
@@ -103,13 +104,47 @@ Result<ExitCode> to_csv(const Context& context, const ExportArguments& arguments
   return ExitCode::kDone;
 }
 
+Result<ExitCode> to_cuda(const Context& context, const workflows::ExportKernelRequest& request) {
+  CAPSTONE_TRY(const auto done, workflows::export_kernel(request, context, context.progress()));
+  const ExportedKernel& kernel = done.kernel;
+  context.terminal.out(fmt::format("{}: {} of Triton {} for {}", done.file.string(),
+                                   fmt::format("{} kernel{}", kernel.kernels, kernel.kernels == 1 ? "" : "s"),
+                                   kernel.triton, done.arch));
+  context.terminal.out(
+      kernel.covered == done.sets
+          ? fmt::format("launch() has a version for each of {} sets of sizes", done.sets)
+          : fmt::format("launch() has a version for {} of {} sets of sizes, and throws at the "
+                        "others: a constant of the kernel follows a size",
+                        kernel.covered, done.sets));
+  return ExitCode::kDone;
+}
+
+void add_kernel(CLI::App& command, Context& context, Action& action) {
+  auto* sub = command.add_subcommand(
+      "kernel", "a Triton kernel as a .cu: its compiled code, and a launch() that does what forward() did");
+  auto r = std::make_shared<workflows::ExportKernelRequest>();
+  sub->add_option("file", r->file, "a .py with class ModelNew")->required();
+  sub->add_option("--problem", r->problem, "the problem that it solves (default: the project's)");
+  sub->add_option("--out", r->out, "the .cu file (default launch.cu)");
+  sub->add_option("--arch", r->arch,
+                  "what to compile for: sm_90a (default: this machine's GPU, else sm_90a)");
+  sub->add_option("--python", r->python, "the python3 with PyTorch and Triton (default: the first on PATH)")
+      ->type_name("PATH");
+  sub->add_option("--python-path", r->python_path,
+                  "folders with further packages for it, separated by colons: unpacked wheels")
+      ->type_name("DIR");
+  sub->callback([&context, &action, r] { action = [&context, r] { return to_cuda(context, *r); }; });
+}
+
 }  // namespace
 
 void add_export(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand(
-      "export", "for mentors: published marks for Canvas, Moodle, Gradescope or a spreadsheet");
+  auto* command = app.add_subcommand("export",
+                                     "a Triton kernel as CUDA; for mentors: published marks for Canvas, "
+                                     "Moodle, Gradescope or a spreadsheet");
   auto a = std::make_shared<ExportArguments>();
   command->require_subcommand(1);
+  add_kernel(*command, context, action);
   auto add = [&](const char* name, const char* about) {
     auto* sub = command->add_subcommand(name, about);
     add_cohort_option(*sub, a->cohort);

@@ -146,7 +146,8 @@ Result<void> check_candidate(const CudaSession& session, const Oracle& oracle, c
   if (program.python && wanted == Execution::kReplayed) {
     not_judgeable_here(candidate.record, {"cannot be replayed: a Python process cannot be recorded",
                                           {},
-                                          "measure with --execution in-process",
+                                          "measure with --execution in-process; a kernel in Triton becomes "
+                                          "a .cu by `capstone export kernel`",
                                           ExitCode::kEnvironment});
     candidate.record.gate_two_reason = "gate one failed";
     cuda_program(candidate).loaded.reset();  // it must not run while another candidate is timed

@@ -34,7 +34,16 @@ Result<ChosenKernel> candidate_of(const Workspace& workspace, const std::string&
   return ChosenKernel{project.problem, source, candidate, project};
 }
 
-Result<Problem> problem_for(const Workspace& workspace, const std::string& named) {
+// The version under which this very source was measured.
+std::string version_of(const LedgerView& ledger, const std::string& candidate, const std::string& digest) {
+  for (const Measurement* m : ledger.versions(candidate))
+    if (m->source_sha256 == digest) return m->version;
+  return {};
+}
+
+}  // namespace
+
+Result<Problem> problem_of_file(const Workspace& workspace, const std::string& named) {
   if (!named.empty()) return find_problem(workspace.resources.problems(), named);
   if (auto project = project_here(workspace)) return project->problem;
   const auto folder = lab_folder(workspace.cwd);
@@ -45,15 +54,6 @@ Result<Problem> problem_for(const Workspace& workspace, const std::string& named
   CAPSTONE_TRY(const Lab lab, lab_called(progress.lab, workspace));
   return find_problem(workspace.resources.problems(), lab.problem());
 }
-
-// The version under which this very source was measured.
-std::string version_of(const LedgerView& ledger, const std::string& candidate, const std::string& digest) {
-  for (const Measurement* m : ledger.versions(candidate))
-    if (m->source_sha256 == digest) return m->version;
-  return {};
-}
-
-}  // namespace
 
 std::string ChosenKernel::shown() const {
   std::error_code code;
@@ -67,7 +67,7 @@ Result<ChosenKernel> choose_kernel(const Workspace& workspace, const std::string
   if (what.ends_with(".cu") && !fs::is_regular_file(workspace.cwd / what, code))
     return fail("no such source file", (workspace.cwd / what).string(),
                 "human, llm, together, a .cu file, or a reference kernel by number or name");
-  CAPSTONE_TRY(Problem solved, problem_for(workspace, problem));
+  CAPSTONE_TRY(Problem solved, problem_of_file(workspace, problem));
   CAPSTONE_TRY(fs::path source, find_rung(workspace, solved.id, what, command));
   return ChosenKernel{std::move(solved), std::move(source), {}, std::nullopt};
 }

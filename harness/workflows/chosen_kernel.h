@@ -20,6 +20,10 @@ struct ChosenKernel {
   std::string shown() const;
 };
 
+/// The problem that a file solves: the named one, else the project's or the exercise's of the current folder.
+/// @error none is named, and this is neither a project nor an exercise
+Result<Problem> problem_of_file(const Workspace& workspace, const std::string& named);
+
 /// @param what     "human", "llm", "together", a .cu file, or a reference kernel by number or name
 /// @param problem  of a file or reference kernel; empty: the project's
 /// @param command  what to type where the rung belongs to another problem; {0} is the rung, {1} the problem

@@ -7,6 +7,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/runtime/python/exported_kernel.h"
 
 namespace capstone::workflows {
 namespace {
@@ -41,6 +42,8 @@ const char* name_of(Output kind) {
       return "an ncu table";
     case Output::kDemo:
       return "a record of a demo";
+    case Output::kExportedKernel:
+      return "an exported kernel";
   }
   return "";
 }
@@ -83,6 +86,8 @@ bool is_of_kind(std::string_view text, Output kind) {
       return text.starts_with("\"ID\"");
     case Output::kDemo:
       return is_object_with(text, {"demo", "device"});
+    case Output::kExportedKernel:
+      return text.starts_with(kExportedMark);
   }
   return false;
 }

@@ -18,7 +18,8 @@ enum class Output {
   kRecords,
   kCurve,
   kNcuTable,
-  kDemo
+  kDemo,
+  kExportedKernel
 };
 
 /// The file that an option names, relative to the current folder. Existing files stay as they are.

@@ -208,5 +208,32 @@ TEST_F(PythonCandidate, ExplainTakesCudaAlone) {
       says(explained.err, "this candidate is a Python file: only CUDA kernels are explained and profiled"));
 }
 
+TEST_F(CliTest, ExportKernelNamesWhatItCannotTake) {
+  spit(home_ / "kernel.py", kRight);
+  spit(home_ / "mine.cu", "int mine;\n");
+  for (const auto& [words, code, said] : std::vector<std::tuple<std::vector<std::string>, int, const char*>>{
+           {{"no.py", "--problem", "softmax"}, 2, "no such Python file"},
+           {{"kernel.py"}, 2, "which problem does this kernel solve?"},
+           {{"kernel.py", "--problem", "softmax", "--arch", "h100"}, 2, "no such architecture: h100"},
+           {{"kernel.py", "--problem", "softmax", "--out", "mine.cu"}, 2, "is not an exported kernel"}}) {
+    std::vector<std::string> command{"export", "kernel"};
+    command.insert(command.end(), words.begin(), words.end());
+    const Outcome refused = capstone(command, {.cwd = home_});
+    EXPECT_EQ(refused.code, code) << refused;
+    EXPECT_TRUE(says(refused.err, said)) << refused;
+  }
+  EXPECT_EQ(slurp(home_ / "mine.cu"), "int mine;\n");
+}
+
+TEST_F(PythonCandidate, ExportedIsTritonAlone) {
+  spit(home_ / "kernel.py", kRight);
+  const Outcome refused = capstone({"export", "kernel", "kernel.py", "--problem", "softmax"},
+                                   {.cwd = home_, .patience = std::chrono::seconds(110)});
+  if (says(refused.err, "CUDA Toolkit")) GTEST_SKIP() << refused.err;
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_TRUE(says(refused.err, "kernel.py does not import triton")) << refused;
+  EXPECT_FALSE(fs::exists(home_ / "launch.cu"));
+}
+
 }  // namespace
 }  // namespace capstone::cli_test

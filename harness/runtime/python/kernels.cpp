@@ -16,9 +16,11 @@ struct Origin {
   std::vector<std::string_view> marks;  ///< a name that holds one of them is of this origin
 };
 
-// The first that fits counts: PyTorch instantiates CUTLASS and FlashAttention in namespaces of its own.
-const std::array<Origin, 3>& origins() {
-  static const std::array<Origin, 3> all{{
+// The first that fits counts: PyTorch instantiates CUTLASS and FlashAttention in namespaces of its own, and
+// CuTe-DSL gives every kernel this prefix, the candidate's own ones and those of QuACK alike.
+const std::array<Origin, 4>& origins() {
+  static const std::array<Origin, 4> all{{
+      {"CuTe-DSL, its own or a library's: it launched", {"kernel_cutlass_"}},
       {"library: it launched",
        {"cublas",
         "cutlass",
@@ -74,7 +76,7 @@ std::vector<std::string> labels_of_kernels(const std::vector<std::string>& kerne
   if (kernels.empty())
     return {
         "note: which kernels it launches could not be seen (the profiler saw none: no CUPTI, or no kernel)"};
-  std::array<std::vector<std::string>, 3> found;
+  std::array<std::vector<std::string>, 4> found;
   for (const std::string& name : kernels)
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!is_of(origins()[i], name)) continue;

@@ -204,6 +204,16 @@ std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const 
   return parent ? *parent : nullptr;
 }
 
+StartedRunner start_python_script(const PythonWork& work, const Sandbox& sandbox, const std::string& script) {
+  std::vector<std::string> arguments = arguments_of(work);
+  arguments.insert(arguments.begin(), {work.python->program.string(), (scripts_of(work) / script).string()});
+  auto worker = Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda,
+                                     surroundings_of(work));
+  if (!worker) return worker;
+  if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
+  return worker;
+}
+
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
   auto worker = start_worker(work, sandbox);
   if (!worker) return worker;

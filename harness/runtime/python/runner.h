@@ -45,6 +45,10 @@ inline constexpr std::chrono::seconds kCompileLimit{120};
 /// workspace; what a module's prepare() makes it keeps itself.
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox);
 
+/// Starts another script of that folder, one that loads the candidate as the worker does and answers requests
+/// of its own. Nothing is added to its requests.
+StartedRunner start_python_script(const PythonWork& work, const Sandbox& sandbox, const std::string& script);
+
 /// A parent for workers of arms, with the interpreter, the folders and the device of `work`. `compile`: it
 /// also imports what torch.compile needs, and can only become a worker. Null: it does not start.
 std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const Sandbox& trusted,

@@ -19,6 +19,12 @@ TEST(LabelsOfKernels, ALibraryIsNamedOnce) {
             Labels{"library: it launched cutlass::Kernel2, sm80_xmma_gemm_f32f32_f32f32_f32_tn_n"});
 }
 
+TEST(LabelsOfKernels, AKernelInCuteDslIsNotCalledALibrarys) {
+  EXPECT_EQ(labels_of_kernels({"kernel_cutlass_softmax_row_tensorptrf32", "cutlass::Kernel2"}),
+            (Labels{"CuTe-DSL, its own or a library's: it launched kernel_cutlass_softmax_row_tensorptrf32",
+                    "library: it launched cutlass::Kernel2"}));
+}
+
 TEST(LabelsOfKernels, OperatorsAndCompiledKernelsAreToldApart) {
   EXPECT_EQ(labels_of_kernels({"void at::native::vectorized_elementwise_kernel<4, add>(int)",
                                "triton_poi_fused_add_relu_0", "mine"}),
