@@ -47,6 +47,7 @@ void add_run(CLI::App& app, Context& context, Action& action) {
           "or all: memory first, then races; the first line of the output names the first mistake")
       ->check(CLI::IsMember({"races", "memory", "all"}))
       ->option_text("races|memory|all");
+  command->add_option("-o,--output", request->output, "write the program to this file, and do not run it");
   command->callback([&context, &action, request, file, check] {
     request->source = *file;
     request->every_check = *check == "all";

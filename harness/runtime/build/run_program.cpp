@@ -193,6 +193,15 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   if (!run.build.result.ok) return run;
 
   std::error_code ignored;
+  if (!request.output.empty()) {
+    std::error_code code;
+    fs::copy_file(run.build.program, request.output, fs::copy_options::overwrite_existing, code);
+    if (code)
+      return fail("cannot write the program: " + code.message(), request.output.string(),
+                  "name a file in a folder that exists");
+    run.process.end = ProcessResult::End::kExited;
+    return run;
+  }
   const std::filesystem::path folder = std::filesystem::absolute(request.source, ignored).parent_path();
   ProcessSpec spec;
   spec.argv = {run.build.program.string()};

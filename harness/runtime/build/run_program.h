@@ -29,6 +29,7 @@ struct ProgramRequest {
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
   bool confined = true;  ///< false: a program of this project's that needs what the sandbox refuses; only on
                          ///< a GPU
+  std::filesystem::path output = {};  ///< the program is kept in this file and not run; empty: it is run
   bool observe = false;  ///< instrumented, whatever `variant` says, and every kernel's counts are reported
 };
 
