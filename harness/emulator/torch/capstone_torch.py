@@ -195,8 +195,11 @@ class Conversation:
 class Extension(types.ModuleType):
     """A process that answers calls of an extension's functions."""
 
-    def __init__(self, name, program):
+    def __init__(self, name, work):
+        """`work`: the folder of the program. Reports of its kernels need it."""
         super().__init__(name)
+        self._work = work
+        program = os.path.join(work.name, "extension")
         to_it, from_me = os.pipe()
         to_me, from_it = os.pipe()
         self._said = tempfile.TemporaryFile()
@@ -260,6 +263,7 @@ class Extension(types.ModuleType):
             self._status = self._process.wait()
             self._said.seek(0)
             self._text = self._said.read().decode(errors="replace").strip()
+            self._work.cleanup()
         return self._text or f"its process ended with status {self._status}"
 
     def finding(self):
@@ -302,18 +306,23 @@ def options_of(name, flags, folders):
 
 
 def build(name, sources, options, work):
-    program = os.path.join(work, "extension")
     command = builder() + options
     for source in sources[1:]:
         command += ["-s", source]
-    done = subprocess.run([*command, "-o", program, sources[0]], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "-o", os.path.join(work.name, "extension"), sources[0]], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BuildFailure(name, (done.stderr + done.stdout).strip(), done.returncode == 3)
-    return Extension(name, program)
+        said = (done.stderr + done.stdout).replace(work.name + os.sep, "").strip()
+        raise BuildFailure(name, said, done.returncode == 3)
+    return Extension(name, work)
 
 
 def as_list(sources):
     return [sources] if isinstance(sources, str) else list(sources or [])
+
+
+def beginning_with(header, text):
+    """An empty first line makes room for the header: messages then have the lines of the string."""
+    return f"#include <{header}>" + (text if text.startswith("\n") else "\n#line 1\n" + text)
 
 
 def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cflags=None, extra_cuda_cflags=None,
@@ -333,21 +342,19 @@ def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cfla
         glue = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n" + "".join(
             f'm.def("{function}", torch::wrap_pybind_function({function}));\n' for function in functions) + "}\n"
     cpp, cuda = "\n".join(as_list(cpp_sources)), "\n".join(cuda)
-    begin_cpp = "" if no_implicit_headers else "#include <torch/extension.h>\n#line 1\n"
-    begin_cuda = "" if no_implicit_headers else ("#include <torch/types.h>\n#include <cuda.h>\n"
-                                                 "#include <cuda_runtime.h>\n#line 1\n")
-    with tempfile.TemporaryDirectory() as work:
-        source, main = os.path.join(work, name + ".cu"), os.path.join(work, name + ".cpp")
-        # Where the C++ sources only declare functions, one compilation does.
-        together = "{" not in cpp and "#" not in cpp.replace("#include <torch/extension.h>", "")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(begin_cuda + cuda + ("\n" + begin_cpp + cpp + "\n" + glue + MAIN if together else "\n"))
-        if not together:
-            with open(main, "w", encoding="utf-8") as file:
-                file.write(begin_cpp + cpp + "\n" + glue + MAIN)
-        return build(name, [source] if together else [source, main],
-                     options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), extra_include_paths),
-                     work)
+    if not no_implicit_headers:
+        cpp, cuda = beginning_with("torch/extension.h", cpp), beginning_with("torch/types.h", cuda)
+    work = tempfile.TemporaryDirectory()
+    source, main = os.path.join(work.name, name + ".cu"), os.path.join(work.name, name + ".cpp")
+    # Where the C++ sources only declare functions, one compilation does.
+    together = "{" not in cpp and "#" not in cpp.replace("#include <torch/extension.h>", "")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(cuda + "\n" + (cpp + "\n" + glue + MAIN if together else ""))
+    if not together:
+        with open(main, "w", encoding="utf-8") as file:
+            file.write(cpp + "\n" + glue + MAIN)
+    return build(name, [source] if together else [source, main],
+                 options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), extra_include_paths), work)
 
 
 def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_include_paths=None,
@@ -357,13 +364,13 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_include
     if not is_python_module or not any(source.endswith(".cu") for source in sources):
         return OWN["load"](name, sources, extra_cflags=extra_cflags, extra_cuda_cflags=extra_cuda_cflags,
                            extra_include_paths=extra_include_paths, is_python_module=is_python_module, **other)
-    with tempfile.TemporaryDirectory() as work:
-        main = os.path.join(work, name + "_main.cpp")
-        with open(main, "w", encoding="utf-8") as file:
-            file.write(MAIN)
-        folders = as_list(extra_include_paths) + sorted({os.path.dirname(source) for source in sources})
-        return build(name, sources + [main],
-                     options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), folders), work)
+    work = tempfile.TemporaryDirectory()
+    main = os.path.join(work.name, name + "_main.cpp")
+    with open(main, "w", encoding="utf-8") as file:
+        file.write(MAIN)
+    folders = as_list(extra_include_paths) + sorted({os.path.dirname(source) for source in sources})
+    return build(name, sources + [main],
+                 options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), folders), work)
 
 
 # ---- Tensors that say they are on a GPU

@@ -4,8 +4,20 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+// What sources find through PyTorch's headers, and do not include themselves.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cfloat>
+#include <climits>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <iostream>
 #include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -13,6 +25,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 

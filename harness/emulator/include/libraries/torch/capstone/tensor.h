@@ -4,11 +4,6 @@
 // shapes and copies numbers; of PyTorch's operators it has the plain ones, computed on the host.
 #include "scalars.h"
 
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <numeric>
-
 namespace c10 {
 
 class TensorOptions {
