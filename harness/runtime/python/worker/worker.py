@@ -134,7 +134,8 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
     elif on_cpu and "not supported in interpreter mode" in message:
         answer.update(kind="not_judgeable", hint="Triton's interpreter lacks this: a GPU has it, see "
                                                  "`capstone measure --bundle`")
-    elif on_cpu and re.search("cuda|nvcc" if interpreted else "cuda|triton|nvcc", message, re.IGNORECASE):
+    elif on_cpu and re.search("cuda|nvidia|nvcc" if interpreted else "cuda|nvidia|triton|nvcc", message,
+                              re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
         answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: "
