@@ -214,7 +214,11 @@ class Extension(types.ModuleType):
         try:
             while function := self._wire.get_text().decode():
                 self._functions.append(function)
-                setattr(self, function, self._caller(function))
+                library, _, operator = function.rpartition(".")
+                place = self
+                if library:  # of TORCH_LIBRARY
+                    place = vars(torch.ops).setdefault(library, types.SimpleNamespace())
+                setattr(place, operator, self._caller(function))
         except EOFError:
             raise KernelFailure(name, self.close()) from None
 
@@ -329,7 +333,7 @@ def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cfla
                 extra_include_paths=None, no_implicit_headers=False, is_python_module=True, **other):
     """As torch.utils.cpp_extension.load_inline(). Without CUDA code it is that one."""
     cuda = as_list(cuda_sources)
-    if not cuda or not is_python_module:
+    if not cuda:
         return OWN["load_inline"](name, cpp_sources, cuda_sources=cuda_sources, functions=functions,
                                   extra_cflags=extra_cflags, extra_cuda_cflags=extra_cuda_cflags,
                                   extra_include_paths=extra_include_paths, is_python_module=is_python_module,
@@ -361,7 +365,7 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_include
          is_python_module=True, **other):
     """As torch.utils.cpp_extension.load(). Without CUDA code it is that one."""
     sources = [os.path.abspath(source) for source in as_list(sources)]
-    if not is_python_module or not any(source.endswith(".cu") for source in sources):
+    if not any(source.endswith(".cu") for source in sources):
         return OWN["load"](name, sources, extra_cflags=extra_cflags, extra_cuda_cflags=extra_cuda_cflags,
                            extra_include_paths=extra_include_paths, is_python_module=is_python_module, **other)
     work = tempfile.TemporaryDirectory()

@@ -52,6 +52,9 @@ struct OptionalCUDAGuard {
 }  // namespace c10
 
 namespace at {
+inline TensorOptions dtype(ScalarType type) { return type; }
+inline TensorOptions device(Device device) { return device; }
+inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
 template <class T>
 Device device_of(const T& tensor) {
   return tensor.device();
@@ -185,9 +188,6 @@ namespace cuda {
 using namespace at::cuda;
 inline void synchronize(std::int64_t = -1) { device_synchronize(); }
 }  // namespace cuda
-inline TensorOptions dtype(Dtype type) { return type; }
-inline TensorOptions device(Device device) { return device; }
-inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
 constexpr c10::ScalarType float16 = kHalf, bfloat16 = kBFloat16, float32 = kFloat, float64 = kDouble,
                           int32 = kInt, int64 = kLong, uint8 = kByte, int8 = kChar;
 struct NoGradGuard {

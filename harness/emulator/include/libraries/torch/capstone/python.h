@@ -279,10 +279,19 @@ struct class_ {
     return true;                                                              \
   }();                                                                        \
   static void capstone_torch_module##n([[maybe_unused]] ::pybind11::module_& variable)
-#define TORCH_LIBRARY(name, variable)                                                                     \
-  static_assert(false, "the stand-in for PyTorch has no TORCH_LIBRARY: export functions by PYBIND11_MODULE")
-#define TORCH_LIBRARY_IMPL(name, key, variable) TORCH_LIBRARY(name, variable)
+// Operators of torch.ops. Those of other keys than CUDA are left out, as are schemas.
+#define TORCH_LIBRARY(name, variable) CAPSTONE_TORCH_LIBRARY(#name, "", variable, __COUNTER__)
 #define TORCH_LIBRARY_FRAGMENT(name, variable) TORCH_LIBRARY(name, variable)
+#define TORCH_LIBRARY_IMPL(name, key, variable) CAPSTONE_TORCH_LIBRARY(#name, #key, variable, __COUNTER__)
+#define CAPSTONE_TORCH_LIBRARY(name, key, variable, n) CAPSTONE_TORCH_LIBRARY_(name, key, variable, n)
+#define CAPSTONE_TORCH_LIBRARY_(name, key, variable, n)                       \
+  static void capstone_torch_library##n(::torch::Library&);                   \
+  static const bool capstone_torch_made##n = [] {                             \
+    ::torch::Library made(name, key);                                         \
+    capstone_torch_library##n(made);                                          \
+    return true;                                                              \
+  }();                                                                        \
+  static void capstone_torch_library##n([[maybe_unused]] ::torch::Library& variable)
 
 namespace py = pybind11;
 namespace torch {
@@ -291,6 +300,31 @@ template <class F>
 F wrap_pybind_function(F f) {
   return f;
 }
+/// What TORCH_LIBRARY and TORCH_LIBRARY_IMPL define; `key`: "", "CUDA", "CPU", …
+class Library {
+ public:
+  Library(std::string name, const std::string& key)
+      : name_(std::move(name)), runs_(key.empty() || key == "CUDA" || key == "CompositeExplicitAutograd" ||
+                                      key == "CompositeImplicitAutograd") {}
+  template <class... Tags>
+  Library& def(const char*, const Tags&...) {
+    return *this;  // the schema alone
+  }
+  template <class F, class = decltype(capstone_torch::function_of(std::declval<F>()))>
+  Library& def(const char* schema, F f) {
+    return impl(schema, f);
+  }
+  template <class F>
+  Library& impl(const std::string& schema, F f) {
+    if (runs_) capstone_torch::functions()[name_ + "." + schema.substr(0, schema.find('('))] = capstone_torch::function_of(f);
+    return *this;
+  }
+
+ private:
+  std::string name_;
+  bool runs_;
+};
+#define TORCH_FN(f) &f
 }  // namespace torch
 
 namespace capstone_torch {

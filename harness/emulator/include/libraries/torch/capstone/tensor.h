@@ -39,6 +39,15 @@ class TensorOptions {
   bool requires_grad_ = false;
 };
 
+/// What the older Tensor::type() returns.
+struct TypeProperties {
+  ScalarType type;
+  bool cuda;
+  ScalarType scalarType() const { return type; }
+  bool is_cuda() const { return cuda; }
+  operator ScalarType() const { return type; }
+};
+
 }  // namespace c10
 
 namespace capstone_torch {
@@ -215,6 +224,7 @@ class Tensor {
   c10::ScalarType scalar_type() const { return it().type; }
   c10::ScalarType dtype() const { return it().type; }
   c10::Device device() const { return it().storage->device; }
+  c10::TypeProperties type() const { return {scalar_type(), is_cuda()}; }
   std::int64_t get_device() const { return device().is_cuda() ? 0 : -1; }
   c10::Layout layout() const { return c10::kStrided; }
   bool is_cuda() const { return device().is_cuda(); }
