@@ -279,10 +279,10 @@ class Extension(types.ModuleType):
 EXTENSIONS = []
 
 
-def builder():
+def builder(name):
     command = shlex.split(os.environ.get("CAPSTONE_TORCH_BUILD", "")) or ["capstone", "run"]
     if shutil.which(command[0]) is None:
-        raise BuildFailure("", f"{command[0]} is not on PATH: CAPSTONE_TORCH_BUILD must name the command that "
+        raise BuildFailure(name, f"{command[0]} is not on PATH: CAPSTONE_TORCH_BUILD must name the command that "
                                "builds CUDA programs", False)
     return command
 
@@ -310,7 +310,7 @@ def options_of(name, flags, folders):
 
 
 def build(name, sources, options, work):
-    command = builder() + options
+    command = builder(name) + options
     for source in sources[1:]:
         command += ["-s", source]
     done = subprocess.run([*command, "-o", os.path.join(work.name, "extension"), sources[0]], capture_output=True, text=True, check=False)
