@@ -33,10 +33,15 @@ void add_run(CLI::App& app, Context& context, Action& action) {
       app.add_subcommand("run", "build a CUDA program with its own main() for the CPU and run it");
   auto request = std::make_shared<ProgramRequest>();
   auto file = std::make_shared<std::string>();
-  command->add_option("file", *file, "the .cu, or a .py whose PyTorch extensions hold the CUDA code; its output and exit "
-                      "code are passed through")->required();
-  command->add_option("arguments", request->arguments, "for the program's main(), after --; for a .py with ModelNew and no get_inputs(), the .py of "
-                  "its problem");
+  command
+      ->add_option("file", *file,
+                   "the .cu, or a .py whose PyTorch extensions hold the CUDA code; its output and exit "
+                   "code are passed through")
+      ->required();
+  command->add_option(
+      "arguments", request->arguments,
+      "for the program's main(), after --; for a .py with ModelNew and no get_inputs(), the .py of "
+      "its problem");
   add_program_options(*command, *request);
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));

@@ -2,7 +2,7 @@
 
 Runs a Python program whose PyTorch extensions hold CUDA code, on a machine without a GPU. load_inline() and
 load() build the extension's sources by `capstone run`, against the emulator's stand-in for PyTorch's headers.
-Each extension is a process of its own: a call sends it the bytes of the tensors' storages, and brings back those
+Each extension is a separate process: a call sends it the bytes of the tensors' storages, and brings back those
 that changed. Tensors lie in ordinary memory and say that they are on the GPU.
 
 CAPSTONE_TORCH_BUILD: the command that builds, with its options; default `capstone run`.
@@ -29,8 +29,8 @@ TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.in
          torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
 TYPE_OF = {number: kind for kind, number in TYPES.items()}
 # What PyTorch gives to nvcc: sources that use the operators of __half do not build with it either.
-DEFINITIONS = ("__CUDA_NO_HALF_OPERATORS__", "__CUDA_NO_HALF_CONVERSIONS__", "__CUDA_NO_BFLOAT16_CONVERSIONS__",
-               "__CUDA_NO_HALF2_OPERATORS__")
+DEFINITIONS = ("__CUDA_NO_HALF_OPERATORS__", "__CUDA_NO_HALF_CONVERSIONS__",
+               "__CUDA_NO_BFLOAT16_CONVERSIONS__", "__CUDA_NO_HALF2_OPERATORS__")
 MAIN = """
 #include <torch/extension.h>
 int main(int, char** words) { return capstone_torch::serve(std::atoi(words[1]), std::atoi(words[2])); }
@@ -121,7 +121,8 @@ class Conversation:
     def send_storages(self):
         self._wire.put("q", len(self._storages))
         for storage in self._storages:
-            self._wire.text(ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b"")
+            size = storage.nbytes()
+            self._wire.text(ctypes.string_at(storage.data_ptr(), size) if size else b"")
 
     def _index(self, tensor):
         own = storage_of(tensor)
@@ -177,8 +178,9 @@ class Conversation:
             index, kind, requires_grad, offset, dims = get("qbBqq")
             sizes, strides = get(f"{dims}q"), get(f"{dims}q")
             for given in self._tensors:  # an argument that the function returns
-                if (self._index(given) == index and given.dtype == TYPE_OF[kind] and tuple(given.shape) == sizes
-                        and given.stride() == strides and given.storage_offset() == offset):
+                if (self._index(given) == index and given.dtype == TYPE_OF[kind]
+                        and tuple(given.shape) == sizes and given.stride() == strides
+                        and given.storage_offset() == offset):
                     return given
             tensor = torch.empty(0, dtype=TYPE_OF[kind]).set_(self._storages[index], offset, sizes, strides)
             return tensor.requires_grad_() if requires_grad else tensor
@@ -282,8 +284,8 @@ EXTENSIONS = []
 def builder(name):
     command = shlex.split(os.environ.get("CAPSTONE_TORCH_BUILD", "")) or ["capstone", "run"]
     if shutil.which(command[0]) is None:
-        raise BuildFailure(name, f"{command[0]} is not on PATH: CAPSTONE_TORCH_BUILD must name the command that "
-                               "builds CUDA programs", False)
+        raise BuildFailure(name, f"{command[0]} is not on PATH: CAPSTONE_TORCH_BUILD must name the command "
+                                 "that builds CUDA programs", False)
     return command
 
 
@@ -313,7 +315,8 @@ def build(name, sources, options, work):
     command = builder(name) + options
     for source in sources[1:]:
         command += ["-s", source]
-    done = subprocess.run([*command, "-o", os.path.join(work.name, "extension"), sources[0]], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "-o", os.path.join(work.name, "extension"), sources[0]],
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr + done.stdout).replace(work.name + os.sep, "").strip()
         raise BuildFailure(name, said, done.returncode == 3)
@@ -329,8 +332,8 @@ def beginning_with(header, text):
     return f"#include <{header}>" + (text if text.startswith("\n") else "\n#line 1\n" + text)
 
 
-def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cflags=None, extra_cuda_cflags=None,
-                extra_include_paths=None, no_implicit_headers=False, is_python_module=True, **other):
+def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cflags=None,
+                extra_cuda_cflags=None, extra_include_paths=None, no_implicit_headers=False, is_python_module=True, **other):
     """As torch.utils.cpp_extension.load_inline(). Without CUDA code it is that one."""
     cuda = as_list(cuda_sources)
     if not cuda:
@@ -344,7 +347,7 @@ def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cfla
     glue = ""
     if functions is not None:
         glue = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n" + "".join(
-            f'm.def("{function}", torch::wrap_pybind_function({function}));\n' for function in functions) + "}\n"
+            f'm.def("{each}", torch::wrap_pybind_function({each}));\n' for each in functions) + "}\n"
     cpp, cuda = "\n".join(as_list(cpp_sources)), "\n".join(cuda)
     if not no_implicit_headers:
         cpp, cuda = beginning_with("torch/extension.h", cpp), beginning_with("torch/types.h", cuda)
@@ -358,7 +361,8 @@ def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cfla
         with open(main, "w", encoding="utf-8") as file:
             file.write(cpp + "\n" + glue + MAIN)
     return build(name, [source] if together else [source, main],
-                 options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), extra_include_paths), work)
+                 options_of(name, as_list(extra_cflags) + as_list(extra_cuda_cflags), extra_include_paths),
+                 work)
 
 
 def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_include_paths=None,
@@ -367,7 +371,8 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_include
     sources = [os.path.abspath(source) for source in as_list(sources)]
     if not any(source.endswith(".cu") for source in sources):
         return OWN["load"](name, sources, extra_cflags=extra_cflags, extra_cuda_cflags=extra_cuda_cflags,
-                           extra_include_paths=extra_include_paths, is_python_module=is_python_module, **other)
+                           extra_include_paths=extra_include_paths, is_python_module=is_python_module,
+                           **other)
     work = tempfile.TemporaryDirectory()
     main = os.path.join(work.name, name + "_main.cpp")
     with open(main, "w", encoding="utf-8") as file:
@@ -393,7 +398,7 @@ class OnOrdinaryMemory(torch.overrides.TorchFunctionMode):
     """Makes tensors for a GPU in ordinary memory."""
 
     ANSWERS = {torch.Tensor.is_cuda.__get__: lambda tensor, *_: True,
-               torch.Tensor.is_cpu.__get__ if hasattr(torch.Tensor, "is_cpu") else None: lambda tensor, *_: False,
+               torch.Tensor.is_cpu.__get__: lambda tensor, *_: False,
                torch.Tensor.cuda: lambda tensor, *_, **__: tensor,
                torch.Tensor.get_device: lambda tensor: 0,
                torch.Tensor.pin_memory: lambda tensor, *_, **__: tensor}
@@ -461,7 +466,8 @@ def compare(new, reference):
         print(f"ModelNew: shapes {[list(x.shape) for x in new]}, Model's are {[list(x.shape) for x in old]}")
         return 1
     worst = max(float((x.double() - y.double()).abs().max()) if x.numel() else 0.0 for x, y in zip(new, old))
-    right = all(torch.allclose(x.double(), y.double(), rtol=TOLERANCE, atol=TOLERANCE) for x, y in zip(new, old))
+    right = all(torch.allclose(x.double(), y.double(), rtol=TOLERANCE, atol=TOLERANCE)
+                for x, y in zip(new, old))
     print(f"ModelNew: {'agrees with' if right else 'differs from'} Model, largest difference {worst:.3g}")
     return 0 if right else 1
 
@@ -484,8 +490,8 @@ def main(words):
             if "get_inputs" in reference:
                 status = compare(names, reference)
             else:
-                print(f"{words[0]} defines ModelNew and no get_inputs(), so nothing was called: name the file of "
-                      "the problem after --", file=sys.stderr)
+                print(f"{words[0]} defines ModelNew and no get_inputs(), so nothing was called: name the file "
+                      "of the problem after --", file=sys.stderr)
                 status = 2
     except (KernelFailure, BuildFailure) as failure:
         for each in EXTENSIONS:

@@ -335,9 +335,9 @@ std::string user_path(const fs::path& source, const std::string& file) {
 }
 
 bool belongs_to_library(std::string_view name) {
-  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl",
-                                  "nvrtc", "cub/", "thrust/", "cutlass/", "cute/", "cuda/", "torch/",
-                                  "ATen/", "c10/", "pybind11/"})
+  for (std::string_view prefix :
+       {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "cub/", "thrust/",
+        "cutlass/", "cute/", "cuda/", "torch/", "ATen/", "c10/", "pybind11/"})
     if (name.starts_with(prefix)) return true;
   return false;
 }
@@ -598,11 +598,11 @@ class EmulatedBuild {
                request_.problem
                    ? "library header '" + header + "' cannot be used on the CPU backend" +
                          (of_pytorch(header) ? "; a PyTorch extension is judged as a .py that loads it" : "")
-                : of_pytorch(header)
-                    ? "header '" + header + "' is not in the stand-in for PyTorch: call what it has in "
-                                            "Python, around the extension"
-                    : fmt::format("library header '{}' is not among the CUDA headers in {}", header,
-                                  tools_.headers.string()));
+               : of_pytorch(header) ? "header '" + header +
+                                          "' is not in the stand-in for PyTorch: call what it has in "
+                                          "Python, around the extension"
+                                    : fmt::format("library header '{}' is not among the CUDA headers in {}",
+                                                  header, tools_.headers.string()));
     }
     return false;
   }
@@ -973,6 +973,13 @@ class EmulatedBuild {
   void explain_link_failure(const ProcessResult& process, const CompilerStep& linking) {
     result().log += process.err;
     for (const UndefinedReference& missing : undefined_references(process.err)) {
+      if (!request_.problem && missing.symbol.starts_with("capstone_")) {  // of the worker's main()
+        result().first_error = CompilerMessage{
+            file_name(), 0, 0,
+            "no source defines main(); functions that Python calls are run by a .py that loads them"};
+        result().log = result().first_error->text + "\n";
+        return;
+      }
       if (missing.symbol == "launch") {
         result().first_error =
             CompilerMessage{file_name(), 0, 0, "the file defines no extern \"C\" void launch(...)"};

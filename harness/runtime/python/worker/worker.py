@@ -150,7 +150,7 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
 
 
 def failure_of_extension(problem, answer):
-    """An extension of the emulator did not build, or one of its kernels failed: what was said, as an answer."""
+    """An extension of the emulator did not build, or one of its kernels failed: what was said of it."""
     lines = problem.said.splitlines()
     kind = "undefined_behaviour"
     if type(problem).__name__ == "BuildFailure":

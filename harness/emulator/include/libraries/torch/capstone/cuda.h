@@ -96,8 +96,7 @@ template <class T, bool is_cuda>
 using acc_type = typename AccumulateType<T, is_cuda>::type;
 template <class T>
 struct OpMathType {
-  using type =
-      std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+  using type = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 };
 template <class T>
 using opmath_type = typename OpMathType<T>::type;
@@ -121,27 +120,27 @@ void gpuAtomicAddNoReturn(T* address, T value) {
 namespace capstone_torch {
 inline ScalarType type_of(ScalarType type) { return type; }
 }  // namespace capstone_torch
-#define AT_DISPATCH_CASE(kind, ...)                                   \
-  case kind: {                                                        \
+#define AT_DISPATCH_CASE(kind, ...)                                      \
+  case kind: {                                                           \
     using scalar_t [[maybe_unused]] = ::c10::ScalarTypeToCPPTypeT<kind>; \
-    return __VA_ARGS__();                                             \
+    return __VA_ARGS__();                                                \
   }
-#define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                                                       \
-  [&] {                                                                                           \
-    const ::c10::ScalarType capstone_torch_type = ::capstone_torch::type_of(TYPE);                \
-    switch (capstone_torch_type) {                                                                \
-      __VA_ARGS__                                                                                 \
-      default:                                                                                    \
-        TORCH_CHECK(false, '"', NAME, "\" not implemented for '", capstone_torch_type, "'");      \
-    }                                                                                             \
-    __builtin_unreachable();                                                                      \
+#define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                                                  \
+  [&] {                                                                                      \
+    const ::c10::ScalarType capstone_torch_type = ::capstone_torch::type_of(TYPE);           \
+    switch (capstone_torch_type) {                                                           \
+      __VA_ARGS__                                                                            \
+      default:                                                                               \
+        TORCH_CHECK(false, '"', NAME, "\" not implemented for '", capstone_torch_type, "'"); \
+    }                                                                                        \
+    __builtin_unreachable();                                                                 \
   }()
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...) \
   AT_DISPATCH_CASE(::c10::kDouble, __VA_ARGS__) AT_DISPATCH_CASE(::c10::kFloat, __VA_ARGS__)
-#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)                                                  \
-  AT_DISPATCH_CASE(::c10::kByte, __VA_ARGS__) AT_DISPATCH_CASE(::c10::kChar, __VA_ARGS__)     \
-  AT_DISPATCH_CASE(::c10::kInt, __VA_ARGS__) AT_DISPATCH_CASE(::c10::kLong, __VA_ARGS__)      \
-  AT_DISPATCH_CASE(::c10::kShort, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)                                             \
+  AT_DISPATCH_CASE(::c10::kByte, __VA_ARGS__)                                            \
+  AT_DISPATCH_CASE(::c10::kChar, __VA_ARGS__) AT_DISPATCH_CASE(::c10::kInt, __VA_ARGS__) \
+      AT_DISPATCH_CASE(::c10::kLong, __VA_ARGS__) AT_DISPATCH_CASE(::c10::kShort, __VA_ARGS__)
 #define AT_DISPATCH_CASE_ALL_TYPES(...) \
   AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 
@@ -150,34 +149,37 @@ inline ScalarType type_of(ScalarType type) { return type; }
 #define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
   AT_DISPATCH_FLOATING_TYPES_AND(::c10::kHalf, TYPE, NAME, __VA_ARGS__)
 #define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...) \
-  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...)                      \
-  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)       \
-                     AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
+  AT_DISPATCH_SWITCH(TYPE, NAME,                           \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...)                                     \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                   \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
 #define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES_AND(A, TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES_AND2(A, B, TYPE, NAME, ...)                      \
-  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)       \
-                     AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND2(A, B, TYPE, NAME, ...)                                     \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, TYPE, NAME, ...)                                  \
-  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)                      \
-                     AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__)        \
-                     AT_DISPATCH_CASE(C, __VA_ARGS__))
-#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                               \
-  [&] {                                                                        \
-    using capstone_torch_kind = ::c10::ScalarType;                             \
-    if (::capstone_torch::type_of(TYPE) == capstone_torch_kind::Int) {         \
-      using index_t [[maybe_unused]] = int;                                    \
-      return __VA_ARGS__();                                                    \
-    }                                                                          \
-    TORCH_CHECK(::capstone_torch::type_of(TYPE) == capstone_torch_kind::Long,  \
-                '"', NAME, "\" not implemented for '", TYPE, "'");             \
-    using index_t [[maybe_unused]] = std::int64_t;                             \
-    return __VA_ARGS__();                                                      \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                                         \
+  [&] {                                                                                  \
+    using capstone_torch_kind = ::c10::ScalarType;                                       \
+    if (::capstone_torch::type_of(TYPE) == capstone_torch_kind::Int) {                   \
+      using index_t [[maybe_unused]] = int;                                              \
+      return __VA_ARGS__();                                                              \
+    }                                                                                    \
+    TORCH_CHECK(::capstone_torch::type_of(TYPE) == capstone_torch_kind::Long, '"', NAME, \
+                "\" not implemented for '", TYPE, "'");                                  \
+    using index_t [[maybe_unused]] = std::int64_t;                                       \
+    return __VA_ARGS__();                                                                \
   }()
 
 namespace torch {
@@ -196,8 +198,9 @@ struct NoGradGuard {
 namespace autograd {
 template <class T>
 struct Function {
-  static_assert(sizeof(T) == 0, "the stand-in for PyTorch has no torch::autograd: derive a "
-                                "torch.autograd.Function in Python, around the extension");
+  static_assert(sizeof(T) == 0,
+                "the stand-in for PyTorch has no torch::autograd: derive a "
+                "torch.autograd.Function in Python, around the extension");
 };
 }  // namespace autograd
 }  // namespace torch

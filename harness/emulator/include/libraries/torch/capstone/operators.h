@@ -10,8 +10,8 @@ inline Sizes common_sizes(const Tensor& a, const Tensor& b) {
   Sizes sizes(std::max(a.dim(), b.dim()));
   for (std::int64_t i = 1; i <= static_cast<std::int64_t>(sizes.size()); ++i) {
     const std::int64_t x = i <= a.dim() ? a.size(-i) : 1, y = i <= b.dim() ? b.size(-i) : 1;
-    TORCH_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
-                ") at non-singleton dimension ", sizes.size() - i);
+    TORCH_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x,
+                ") must match the size of tensor b (", y, ") at non-singleton dimension ", sizes.size() - i);
     sizes[sizes.size() - i] = x == 1 ? y : x;
   }
   return sizes;
@@ -51,7 +51,11 @@ Tensor mapped(const Tensor& a, Function function, bool real = false) {
 }
 inline Tensor number_like(const Tensor& like, Scalar value) {
   const bool real = value.isFloatingPoint() && !like.is_floating_point();
-  const Tensor one = Tensor::made({}, like.options().dtype(real ? kFloat : value.isFloatingPoint() ? kDouble : like.scalar_type() == kBool ? kLong : like.scalar_type()));
+  const Tensor one =
+      Tensor::made({}, like.options().dtype(real                          ? kFloat
+                                            : value.isFloatingPoint()     ? kDouble
+                                            : like.scalar_type() == kBool ? kLong
+                                                                          : like.scalar_type()));
   one.fill_(value);
   return one;
 }
@@ -85,7 +89,9 @@ inline long double smaller(long double a, long double b) { return a != a || a < 
 
 namespace at {
 
-inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) { return Tensor::made(sizes, options); }
+inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) {
+  return Tensor::made(sizes, options);
+}
 inline Tensor empty(IntArrayRef sizes, const TensorOptions& options, std::optional<MemoryFormat>) {
   return Tensor::made(sizes, options);
 }
@@ -94,12 +100,16 @@ inline Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const Tensor
   for (std::size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
   return Tensor::made({last + 1}, options).as_strided(sizes, strides);
 }
-inline Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {}) { return empty(sizes, options).zero_(); }
+inline Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {}) {
+  return empty(sizes, options).zero_();
+}
 inline Tensor full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {}) {
   const ScalarType type = options.has_dtype() ? options.dtype() : value.isIntegral() ? kLong : kFloat;
   return empty(sizes, options.dtype(type)).fill_(value);
 }
-inline Tensor ones(IntArrayRef sizes, const TensorOptions& options = {}) { return empty(sizes, options).fill_(1); }
+inline Tensor ones(IntArrayRef sizes, const TensorOptions& options = {}) {
+  return empty(sizes, options).fill_(1);
+}
 inline TensorOptions options_like(const Tensor& like, const TensorOptions& wanted) {
   return TensorOptions(wanted.has_dtype() ? wanted.dtype() : like.scalar_type())
       .device(wanted.has_device() ? wanted.device() : like.device());
@@ -108,7 +118,8 @@ inline Tensor empty_like(const Tensor& like, const TensorOptions& options = {}) 
   // Dense tensors keep their order of dimensions in memory.
   const Tensor made = empty(like.sizes(), options_like(like, options));
   for (const MemoryFormat format : {MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d})
-    if (!like.is_contiguous() && like.is_contiguous(format)) return made.as_strided(like.sizes(), like.strides());
+    if (!like.is_contiguous() && like.is_contiguous(format))
+      return made.as_strided(like.sizes(), like.strides());
   if (like.dim() == 2 && !like.is_contiguous() && like.t().is_contiguous())
     return made.as_strided(like.sizes(), like.strides());
   return made;
@@ -132,8 +143,10 @@ inline Tensor arange(Scalar begin, Scalar end, Scalar step, const TensorOptions&
   for (long double x = begin.to<long double>(); x < end.to<long double>();
        x = begin.to<long double>() + step.to<long double>() * all.size())
     all.push_back(x);
-  const Tensor made = empty({static_cast<std::int64_t>(all.size())},
-                            options.dtype(options.has_dtype() ? options.dtype() : whole ? kLong : kFloat));
+  const Tensor made =
+      empty({static_cast<std::int64_t>(all.size())}, options.dtype(options.has_dtype() ? options.dtype()
+                                                                   : whole             ? kLong
+                                                                                       : kFloat));
   made.put(all);
   return made;
 }
@@ -141,7 +154,9 @@ inline Tensor arange(Scalar begin, Scalar end, const TensorOptions& options = {}
   return arange(begin, end, 1, options);
 }
 inline Tensor arange(Scalar end, const TensorOptions& options = {}) { return arange(0, end, 1, options); }
-inline Tensor scalar_tensor(Scalar value, const TensorOptions& options = {}) { return full({}, value, options); }
+inline Tensor scalar_tensor(Scalar value, const TensorOptions& options = {}) {
+  return full({}, value, options);
+}
 template <class T>
 Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) {
   const ScalarType own = std::is_floating_point_v<T> ? kFloat : std::is_same_v<T, bool> ? kBool : kLong;
@@ -162,7 +177,8 @@ template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
 Tensor tensor(T value, const TensorOptions& options = {}) {
   return tensor(ArrayRef<T>(value), options).reshape({});
 }
-inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {}) {
+inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
+                        const TensorOptions& options = {}) {
   const std::size_t bytes = capstone_torch::count_of(sizes) * elementSize(options.dtype());
   return {std::make_shared<capstone_torch::Storage>(data, bytes, options.device()), 0, sizes.vec(),
           strides.vec(), options.dtype()};
@@ -195,9 +211,10 @@ inline Tensor Tensor::amin(IntArrayRef dims, bool keepdim) const {
 }
 inline Tensor Tensor::max() const { return amax(IntArrayRef()); }
 inline Tensor Tensor::min() const { return amin(IntArrayRef()); }
-#define CAPSTONE_TORCH_MAPPED(name, real, value)                                       \
-  inline Tensor Tensor::name() const {                                                 \
-    return capstone_torch::mapped(*this, [](long double x) { return value; }, real);   \
+#define CAPSTONE_TORCH_MAPPED(name, real, value)           \
+  inline Tensor Tensor::name() const {                     \
+    return capstone_torch::mapped(                         \
+        *this, [](long double x) { return value; }, real); \
   }
 CAPSTONE_TORCH_MAPPED(abs, false, std::fabs(x))
 CAPSTONE_TORCH_MAPPED(exp, true, std::exp(x))
@@ -210,7 +227,8 @@ CAPSTONE_TORCH_MAPPED(relu, false, x < 0 ? 0 : x)
 CAPSTONE_TORCH_MAPPED(neg, false, -x)
 inline Tensor Tensor::pow(Scalar exponent) const {
   const long double e = exponent.to<long double>();
-  return capstone_torch::mapped(*this, [&](long double x) { return std::pow(x, e); }, exponent.isFloatingPoint());
+  return capstone_torch::mapped(
+      *this, [&](long double x) { return std::pow(x, e); }, exponent.isFloatingPoint());
 }
 inline Tensor Tensor::clamp(std::optional<Scalar> low, std::optional<Scalar> high) const {
   return capstone_torch::mapped(*this, [&](long double x) {
@@ -231,17 +249,18 @@ inline Tensor Tensor::mul(const Tensor& other) const {
   return capstone_torch::combined(*this, other, [](long double a, long double b) { return a * b; });
 }
 inline Tensor Tensor::div(const Tensor& other) const {
-  return capstone_torch::combined(*this, other, [](long double a, long double b) { return a / b; }, true);
+  return capstone_torch::combined(
+      *this, other, [](long double a, long double b) { return a / b; }, true);
 }
 inline Tensor Tensor::add(Scalar other) const { return add(capstone_torch::number_like(*this, other)); }
 inline Tensor Tensor::sub(Scalar other) const { return sub(capstone_torch::number_like(*this, other)); }
 inline Tensor Tensor::mul(Scalar other) const { return mul(capstone_torch::number_like(*this, other)); }
 inline Tensor Tensor::div(Scalar other) const { return div(capstone_torch::number_like(*this, other)); }
-#define CAPSTONE_TORCH_OPERATOR(op, name)                                                                     \
-  inline Tensor operator op(const Tensor& a, const Tensor& b) { return a.name(b); }                           \
-  inline Tensor operator op(const Tensor& a, Scalar b) { return a.name(b); }                                  \
-  inline Tensor operator op(Scalar a, const Tensor& b) { return capstone_torch::number_like(b, a).name(b); }  \
-  inline Tensor name(const Tensor& a, const Tensor& b) { return a.name(b); }                                  \
+#define CAPSTONE_TORCH_OPERATOR(op, name)                                                                    \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return a.name(b); }                          \
+  inline Tensor operator op(const Tensor& a, Scalar b) { return a.name(b); }                                 \
+  inline Tensor operator op(Scalar a, const Tensor& b) { return capstone_torch::number_like(b, a).name(b); } \
+  inline Tensor name(const Tensor& a, const Tensor& b) { return a.name(b); }                                 \
   inline Tensor name(const Tensor& a, Scalar b) { return a.name(b); }
 CAPSTONE_TORCH_OPERATOR(+, add)
 CAPSTONE_TORCH_OPERATOR(-, sub)
@@ -261,10 +280,11 @@ inline Tensor Tensor::matmul(const Tensor& other) const {
   capstone_torch::Sizes batch(sizes().begin(), sizes().end() - 2);
   TORCH_CHECK(dim() == other.dim() && IntArrayRef(batch).equals({other.sizes().begin(), batch.size()}) &&
                   other.size(-2) == inner,
-              "matmul: the shapes ", sizes(), " and ", other.sizes(), " do not fit, or are broadcast, which the ",
-              "stand-in for PyTorch has not");
-  TORCH_CHECK(scalar_type() == other.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ",
-              scalar_type(), " != ", other.scalar_type());
+              "matmul: the shapes ", sizes(), " and ", other.sizes(),
+              " do not fit, or are broadcast, which the ", "stand-in for PyTorch has not");
+  TORCH_CHECK(scalar_type() == other.scalar_type(),
+              "expected m1 and m2 to have the same dtype, but got: ", scalar_type(),
+              " != ", other.scalar_type());
   const std::int64_t batches = capstone_torch::count_of(batch);
   const std::vector<long double> a = values(), b = other.values();
   std::vector<long double> c(batches * rows * columns);
@@ -297,7 +317,9 @@ inline Tensor clamp(const Tensor& a, std::optional<Scalar> low, std::optional<Sc
 }
 inline Tensor pow(const Tensor& a, Scalar exponent) { return a.pow(exponent); }
 inline Tensor transpose(const Tensor& a, std::int64_t i, std::int64_t j) { return a.transpose(i, j); }
-inline Tensor flatten(const Tensor& a, std::int64_t first = 0, std::int64_t last = -1) { return a.flatten(first, last); }
+inline Tensor flatten(const Tensor& a, std::int64_t first = 0, std::int64_t last = -1) {
+  return a.flatten(first, last);
+}
 inline Tensor reshape(const Tensor& a, IntArrayRef sizes) { return a.reshape(sizes); }
 inline Tensor squeeze(const Tensor& a, std::int64_t d) { return a.squeeze(d); }
 inline Tensor unsqueeze(const Tensor& a, std::int64_t d) { return a.unsqueeze(d); }
@@ -338,10 +360,8 @@ inline Tensor stack(std::vector<Tensor> parts, std::int64_t d = 0) {
   return cat(parts, d);
 }
 // Objects, so that a call of a function of the source with the same name does not find them.
-#define CAPSTONE_TORCH_LACKS_FUNCTION(name)     \
-  inline constexpr struct {                     \
-    CAPSTONE_TORCH_LACKS_AS(name, operator());  \
-  } name
+#define CAPSTONE_TORCH_LACKS_FUNCTION(name) \
+  inline constexpr struct { CAPSTONE_TORCH_LACKS_AS(name, operator()); } name
 CAPSTONE_TORCH_ALL_LACKS(CAPSTONE_TORCH_LACKS_FUNCTION);
 
 }  // namespace at

@@ -78,9 +78,10 @@ struct ConvertNumber {
     return {static_cast<double>(value)};
   }
 };
-#define CAPSTONE_TORCH_NUMBERS(_)                                                                        \
-  _(short) _(unsigned short) _(int) _(unsigned) _(long) _(unsigned long) _(long long) _(unsigned long long) \
-  _(signed char) _(unsigned char) _(float) _(double)
+#define CAPSTONE_TORCH_NUMBERS(_)                                                                  \
+  _(short)                                                                                         \
+  _(unsigned short) _(int) _(unsigned) _(long) _(unsigned long) _(long long) _(unsigned long long) \
+      _(signed char) _(unsigned char) _(float) _(double)
 #define CAPSTONE_TORCH_NUMBER(type) \
   template <>                       \
   struct Convert<type> : ConvertNumber<type> {};
@@ -156,8 +157,8 @@ using Call = std::function<Value(const Values&)>;
 struct Function {
   Call call;
   std::size_t arity;
-  std::vector<std::string> names;                 // of parameters, where py::arg() gives them
-  std::vector<std::optional<Value>> defaults;     // as many as names
+  std::vector<std::string> names;              // of parameters, where py::arg() gives them
+  std::vector<std::optional<Value>> defaults;  // as many as names
   bool returns_tuple;
 };
 inline std::map<std::string, Function>& functions() {
@@ -271,26 +272,26 @@ struct class_ {
 #endif
 #define PYBIND11_MODULE(name, variable) CAPSTONE_TORCH_MODULE(name, variable, __COUNTER__)
 #define CAPSTONE_TORCH_MODULE(name, variable, n) CAPSTONE_TORCH_MODULE_(variable, n)
-#define CAPSTONE_TORCH_MODULE_(variable, n)                                   \
-  static void capstone_torch_module##n(::pybind11::module_&);                 \
-  static const bool capstone_torch_made##n = [] {                             \
-    ::pybind11::module_ made;                                                 \
-    capstone_torch_module##n(made);                                           \
-    return true;                                                              \
-  }();                                                                        \
+#define CAPSTONE_TORCH_MODULE_(variable, n)                   \
+  static void capstone_torch_module##n(::pybind11::module_&); \
+  static const bool capstone_torch_made##n = [] {             \
+    ::pybind11::module_ made;                                 \
+    capstone_torch_module##n(made);                           \
+    return true;                                              \
+  }();                                                        \
   static void capstone_torch_module##n([[maybe_unused]] ::pybind11::module_& variable)
 // Operators of torch.ops. Those of other keys than CUDA are left out, as are schemas.
 #define TORCH_LIBRARY(name, variable) CAPSTONE_TORCH_LIBRARY(#name, "", variable, __COUNTER__)
 #define TORCH_LIBRARY_FRAGMENT(name, variable) TORCH_LIBRARY(name, variable)
 #define TORCH_LIBRARY_IMPL(name, key, variable) CAPSTONE_TORCH_LIBRARY(#name, #key, variable, __COUNTER__)
 #define CAPSTONE_TORCH_LIBRARY(name, key, variable, n) CAPSTONE_TORCH_LIBRARY_(name, key, variable, n)
-#define CAPSTONE_TORCH_LIBRARY_(name, key, variable, n)                       \
-  static void capstone_torch_library##n(::torch::Library&);                   \
-  static const bool capstone_torch_made##n = [] {                             \
-    ::torch::Library made(name, key);                                         \
-    capstone_torch_library##n(made);                                          \
-    return true;                                                              \
-  }();                                                                        \
+#define CAPSTONE_TORCH_LIBRARY_(name, key, variable, n)     \
+  static void capstone_torch_library##n(::torch::Library&); \
+  static const bool capstone_torch_made##n = [] {           \
+    ::torch::Library made(name, key);                       \
+    capstone_torch_library##n(made);                        \
+    return true;                                            \
+  }();                                                      \
   static void capstone_torch_library##n([[maybe_unused]] ::torch::Library& variable)
 
 namespace py = pybind11;
@@ -304,8 +305,9 @@ F wrap_pybind_function(F f) {
 class Library {
  public:
   Library(std::string name, const std::string& key)
-      : name_(std::move(name)), runs_(key.empty() || key == "CUDA" || key == "CompositeExplicitAutograd" ||
-                                      key == "CompositeImplicitAutograd") {}
+      : name_(std::move(name)),
+        runs_(key.empty() || key == "CUDA" || key == "CompositeExplicitAutograd" ||
+              key == "CompositeImplicitAutograd") {}
   template <class... Tags>
   Library& def(const char*, const Tags&...) {
     return *this;  // the schema alone
@@ -316,7 +318,9 @@ class Library {
   }
   template <class F>
   Library& impl(const std::string& schema, F f) {
-    if (runs_) capstone_torch::functions()[name_ + "." + schema.substr(0, schema.find('('))] = capstone_torch::function_of(f);
+    if (runs_)
+      capstone_torch::functions()[name_ + "." + schema.substr(0, schema.find('('))] =
+          capstone_torch::function_of(f);
     return *this;
   }
 
@@ -384,12 +388,18 @@ class Conversation {
   }
   Value read_value() {
     switch (const char tag = pipe_.get<char>()) {
-      case 'N': return {};
-      case 'B': return {pipe_.get<char>() != 0};
-      case 'I': return {pipe_.get<std::int64_t>()};
-      case 'D': return {pipe_.get<double>()};
-      case 'S': return {pipe_.text()};
-      case 'Y': return {static_cast<ScalarType>(pipe_.get<std::int8_t>())};
+      case 'N':
+        return {};
+      case 'B':
+        return {pipe_.get<char>() != 0};
+      case 'I':
+        return {pipe_.get<std::int64_t>()};
+      case 'D':
+        return {pipe_.get<double>()};
+      case 'S':
+        return {pipe_.text()};
+      case 'Y':
+        return {static_cast<ScalarType>(pipe_.get<std::int8_t>())};
       case 'T': {
         const auto storage = pipe_.get<std::int64_t>();
         const auto type = static_cast<ScalarType>(pipe_.get<std::int8_t>());
@@ -405,7 +415,8 @@ class Conversation {
         for (std::int64_t n = pipe_.get<std::int64_t>(); n > 0; --n) all.push_back(read_value());
         return {all};
       }
-      default: throw WrongArgument(str("a value of the kind ", tag, " does not travel"));
+      default:
+        throw WrongArgument(str("a value of the kind ", tag, " does not travel"));
     }
   }
   /// @param as_tuple  a list at the top is a tuple

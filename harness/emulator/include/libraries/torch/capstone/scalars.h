@@ -36,9 +36,15 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
   const char* what_without_backtrace() const { return what(); }
 };
-struct IndexError : Error { using Error::Error; };
-struct ValueError : Error { using Error::Error; };
-struct NotImplementedError : Error { using Error::Error; };
+struct IndexError : Error {
+  using Error::Error;
+};
+struct ValueError : Error {
+  using Error::Error;
+};
+struct NotImplementedError : Error {
+  using Error::Error;
+};
 
 template <class... Parts>
 std::string str(const Parts&... parts) {
@@ -48,73 +54,73 @@ std::string str(const Parts&... parts) {
 }
 
 /// A 16-bit number that computes in float; the layout and the conversions of `Native` (__half).
-#define CAPSTONE_TORCH_NUMBER16(Name, Native, from_float, to_float)                                     \
-  struct alignas(2) Name {                                                                              \
-    unsigned short x;                                                                                   \
-    struct from_bits_t {};                                                                              \
-    static constexpr from_bits_t from_bits() { return {}; }                                             \
-    Name() = default;                                                                                   \
-    constexpr Name(unsigned short bits, from_bits_t) : x(bits) {}                                       \
-    Name(float value) { *this = Name(from_float(value)); }                                              \
-    Name(const Native& value) { __builtin_memcpy(&x, &value, sizeof x); }                               \
-    operator float() const { return to_float(static_cast<Native>(*this)); }                             \
-    operator Native() const {                                                                           \
-      Native value;                                                                                     \
-      __builtin_memcpy(&value, &x, sizeof x);                                                           \
-      return value;                                                                                     \
-    }                                                                                                   \
-  };                                                                                                    \
-  inline Name operator-(const Name& a) { return -static_cast<float>(a); }                               \
+#define CAPSTONE_TORCH_NUMBER16(Name, Native, from_float, to_float)                                          \
+  struct alignas(2) Name {                                                                                   \
+    unsigned short x;                                                                                        \
+    struct from_bits_t {};                                                                                   \
+    static constexpr from_bits_t from_bits() { return {}; }                                                  \
+    Name() = default;                                                                                        \
+    constexpr Name(unsigned short bits, from_bits_t) : x(bits) {}                                            \
+    Name(float value) { *this = Name(from_float(value)); }                                                   \
+    Name(const Native& value) { __builtin_memcpy(&x, &value, sizeof x); }                                    \
+    operator float() const { return to_float(static_cast<Native>(*this)); }                                  \
+    operator Native() const {                                                                                \
+      Native value;                                                                                          \
+      __builtin_memcpy(&value, &x, sizeof x);                                                                \
+      return value;                                                                                          \
+    }                                                                                                        \
+  };                                                                                                         \
+  inline Name operator-(const Name& a) { return -static_cast<float>(a); }                                    \
   inline std::ostream& operator<<(std::ostream& out, const Name& a) { return out << static_cast<float>(a); } \
-  CAPSTONE_TORCH_ARITHMETIC(Name, +)                                                                    \
-  CAPSTONE_TORCH_ARITHMETIC(Name, -)                                                                    \
-  CAPSTONE_TORCH_ARITHMETIC(Name, *)                                                                    \
-  CAPSTONE_TORCH_ARITHMETIC(Name, /)                                                                    \
-  CAPSTONE_TORCH_COMPARISON(Name, <)                                                                    \
-  CAPSTONE_TORCH_COMPARISON(Name, >)                                                                    \
-  CAPSTONE_TORCH_COMPARISON(Name, <=)                                                                   \
-  CAPSTONE_TORCH_COMPARISON(Name, >=)                                                                   \
-  CAPSTONE_TORCH_COMPARISON(Name, ==)                                                                   \
+  CAPSTONE_TORCH_ARITHMETIC(Name, +)                                                                         \
+  CAPSTONE_TORCH_ARITHMETIC(Name, -)                                                                         \
+  CAPSTONE_TORCH_ARITHMETIC(Name, *)                                                                         \
+  CAPSTONE_TORCH_ARITHMETIC(Name, /)                                                                         \
+  CAPSTONE_TORCH_COMPARISON(Name, <)                                                                         \
+  CAPSTONE_TORCH_COMPARISON(Name, >)                                                                         \
+  CAPSTONE_TORCH_COMPARISON(Name, <=)                                                                        \
+  CAPSTONE_TORCH_COMPARISON(Name, >=)                                                                        \
+  CAPSTONE_TORCH_COMPARISON(Name, ==)                                                                        \
   CAPSTONE_TORCH_COMPARISON(Name, !=)
 // With a whole number the result is of 16 bits, with another floating-point number it is of that one's type.
-#define CAPSTONE_TORCH_ARITHMETIC(Name, op)                                                             \
-  inline Name operator op(const Name& a, const Name& b) {                                               \
-    return static_cast<float>(a) op static_cast<float>(b);                                              \
-  }                                                                                                     \
-  inline Name& operator op##=(Name& a, const Name& b) { return a = a op b; }                            \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                                 \
-  std::conditional_t<std::is_integral_v<T>, Name, T> operator op(const Name& a, T b) {                  \
-    return static_cast<float>(a) op b;                                                                  \
-  }                                                                                                     \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                                 \
-  std::conditional_t<std::is_integral_v<T>, Name, T> operator op(T a, const Name& b) {                  \
-    return a op static_cast<float>(b);                                                                  \
-  }                                                                                                     \
-  template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>                             \
-  T& operator op##=(T& a, const Name& b) {                                                              \
-    return a = a op static_cast<float>(b);                                                              \
+#define CAPSTONE_TORCH_ARITHMETIC(Name, op)                                            \
+  inline Name operator op(const Name& a, const Name& b) {                              \
+    return static_cast<float>(a) op static_cast<float>(b);                             \
+  }                                                                                    \
+  inline Name& operator op##=(Name& a, const Name& b) { return a = a op b; }           \
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                \
+  std::conditional_t<std::is_integral_v<T>, Name, T> operator op(const Name& a, T b) { \
+    return static_cast<float>(a) op b;                                                 \
+  }                                                                                    \
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                \
+  std::conditional_t<std::is_integral_v<T>, Name, T> operator op(T a, const Name& b) { \
+    return a op static_cast<float>(b);                                                 \
+  }                                                                                    \
+  template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>            \
+  T& operator op##=(T& a, const Name& b) {                                             \
+    return a = a op static_cast<float>(b);                                             \
   }
-#define CAPSTONE_TORCH_COMPARISON(Name, op)                                                             \
-  inline bool operator op(const Name& a, const Name& b) {                                               \
-    return static_cast<float>(a) op static_cast<float>(b);                                              \
-  }                                                                                                     \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                                 \
-  bool operator op(const Name& a, T b) {                                                                \
-    return static_cast<float>(a) op b;                                                                  \
-  }                                                                                                     \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                                 \
-  bool operator op(T a, const Name& b) {                                                                \
-    return a op static_cast<float>(b);                                                                  \
+#define CAPSTONE_TORCH_COMPARISON(Name, op)                             \
+  inline bool operator op(const Name& a, const Name& b) {               \
+    return static_cast<float>(a) op static_cast<float>(b);              \
+  }                                                                     \
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> \
+  bool operator op(const Name& a, T b) {                                \
+    return static_cast<float>(a) op b;                                  \
+  }                                                                     \
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> \
+  bool operator op(T a, const Name& b) {                                \
+    return a op static_cast<float>(b);                                  \
   }
 
 CAPSTONE_TORCH_NUMBER16(Half, __half, __float2half, __half2float)
 CAPSTONE_TORCH_NUMBER16(BFloat16, __nv_bfloat16, __float2bfloat16, __bfloat162float)
 
 // Their numbers are those of PyTorch, and of harness/emulator/torch/capstone_torch.py.
-#define CAPSTONE_TORCH_TYPES(_)                                                              \
-  _(std::uint8_t, Byte, 0) _(std::int8_t, Char, 1) _(std::int16_t, Short, 2) _(int, Int, 3)  \
-  _(std::int64_t, Long, 4) _(Half, Half, 5) _(float, Float, 6) _(double, Double, 7)          \
-  _(bool, Bool, 11) _(BFloat16, BFloat16, 15)
+#define CAPSTONE_TORCH_TYPES(_)                                                                              \
+  _(std::uint8_t, Byte, 0)                                                                                   \
+  _(std::int8_t, Char, 1) _(std::int16_t, Short, 2) _(int, Int, 3) _(std::int64_t, Long, 4) _(Half, Half, 5) \
+      _(float, Float, 6) _(double, Double, 7) _(bool, Bool, 11) _(BFloat16, BFloat16, 15)
 
 enum class ScalarType : std::int8_t {
 #define CAPSTONE_TORCH_TYPE(type, name, number) name = number,
@@ -309,9 +315,9 @@ using namespace c10;
 }  // namespace at
 
 // --- errors ------------------------------------------------------------------------------------------------
-#define CAPSTONE_TORCH_THROW(Kind, condition, ...)                                                        \
-  do {                                                                                                    \
-    if (__builtin_expect(!(condition), 0))                                                                \
+#define CAPSTONE_TORCH_THROW(Kind, condition, ...)                                                       \
+  do {                                                                                                   \
+    if (__builtin_expect(!(condition), 0))                                                               \
       throw ::c10::Kind(::capstone_torch::message("Expected " #condition " to be true", ##__VA_ARGS__)); \
   } while (false)
 namespace capstone_torch {
@@ -339,7 +345,8 @@ std::string message(const char*, const Parts&... parts) {
 #define TORCH_CHECK_GT(a, b) TORCH_CHECK((a) > (b))
 #define TORCH_CHECK_GE(a, b) TORCH_CHECK((a) >= (b))
 #define TORCH_WARN(...) \
-  static_cast<void>(std::fprintf(stderr, "Warning: %s\n", ::capstone_torch::message("", ##__VA_ARGS__).c_str()))
+  static_cast<void>(    \
+      std::fprintf(stderr, "Warning: %s\n", ::capstone_torch::message("", ##__VA_ARGS__).c_str()))
 #define TORCH_WARN_ONCE TORCH_WARN
 
 #define C10_HOST_DEVICE

@@ -12,8 +12,12 @@ class TensorOptions {
   TensorOptions(ScalarType type) : dtype_(type) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(device) {}
-  TensorOptions dtype(ScalarType type) const { return changed([&](auto& o) { o.dtype_ = type; }); }
-  TensorOptions device(Device device) const { return changed([&](auto& o) { o.device_ = device; }); }
+  TensorOptions dtype(ScalarType type) const {
+    return changed([&](auto& o) { o.dtype_ = type; });
+  }
+  TensorOptions device(Device device) const {
+    return changed([&](auto& o) { o.device_ = device; });
+  }
   TensorOptions device(DeviceType type, DeviceIndex) const { return device(Device(type)); }
   TensorOptions requires_grad(bool on) const {
     return changed([&](auto& o) { o.requires_grad_ = on; });
@@ -66,7 +70,8 @@ struct Storage {
     else
       data = std::malloc(std::max<std::size_t>(bytes, 1));
   }
-  Storage(void* data, std::size_t bytes, Device device) : data(data), bytes(bytes), device(device), own(false) {}
+  Storage(void* data, std::size_t bytes, Device device)
+      : data(data), bytes(bytes), device(device), own(false) {}
   Storage(const Storage&) = delete;
   ~Storage() {
     if (!own) return;
@@ -145,15 +150,18 @@ class TensorAccessorOf {
   PtrType data_;
   const Index *sizes_, *strides_;
 };
-template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
+template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = std::int64_t>
 using TensorAccessor = TensorAccessorOf<T, N, Traits, Index>;
 
 /// The same with sizes and strides of its own: a parameter of kernels.
-template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
+template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = std::int64_t>
 class GenericPackedTensorAccessor {
  public:
   using PtrType = typename Traits<T>::PtrType;
-  GenericPackedTensorAccessor(PtrType data, const std::int64_t* sizes, const std::int64_t* strides) : data_(data) {
+  GenericPackedTensorAccessor(PtrType data, const std::int64_t* sizes, const std::int64_t* strides)
+      : data_(data) {
     for (std::size_t i = 0; i < N; ++i) sizes_[i] = sizes[i], strides_[i] = strides[i];
   }
   decltype(auto) operator[](Index i) const {
@@ -171,7 +179,8 @@ template <class T, std::size_t N, template <class> class Traits = DefaultPtrTrai
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, std::int32_t>;
 template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, std::int64_t>;
-template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
+template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = std::int64_t>
 using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
 
 class Tensor;
@@ -179,23 +188,89 @@ using TensorList = c10::ArrayRef<Tensor>;
 using TensorOptions = c10::TensorOptions;
 
 // What PyTorch has and the stand-in has not. The compiler refuses a call, at its line.
-#define CAPSTONE_TORCH_LACKS_AS(name, called)                                                             \
-  template <class... Arguments>                                                                           \
-  __attribute__((error("not judgeable: the stand-in for PyTorch has no " #name                            \
-                       "(): call it in Python, around the extension, or write the kernel"))) Tensor called( \
-      Arguments&&...) const
+#define CAPSTONE_TORCH_LACKS_AS(name, called)                                                       \
+  template <class... Arguments>                                                                     \
+  __attribute__((error("not judgeable: the stand-in for PyTorch has no " #name                      \
+                       "(): call it in Python, around the extension, or write the kernel"))) Tensor \
+  called(Arguments&&...) const
 #define CAPSTONE_TORCH_LACKS(name) CAPSTONE_TORCH_LACKS_AS(name, name)
-#define CAPSTONE_TORCH_ALL_LACKS(_)                                                                          \
-  _(conv1d); _(conv2d); _(conv3d); _(conv_transpose1d); _(conv_transpose2d); _(conv_transpose3d);            \
-  _(convolution); _(max_pool1d); _(max_pool2d); _(max_pool3d); _(avg_pool2d); _(avg_pool3d);                 \
-  _(adaptive_avg_pool2d); _(batch_norm); _(layer_norm); _(group_norm); _(instance_norm); _(native_layer_norm); \
-  _(softmax); _(log_softmax); _(einsum); _(cumsum); _(cumprod); _(sort); _(topk); _(argsort); _(unique);     \
-  _(index); _(index_put_); _(index_select); _(gather); _(scatter); _(scatter_); _(scatter_add_);             \
-  _(masked_fill); _(masked_fill_); _(where); _(rand); _(randn); _(rand_like); _(randn_like); _(randint);     \
-  _(randperm); _(bernoulli); _(dropout); _(logsumexp); _(norm); _(var); _(std); _(pad); _(constant_pad_nd);  \
-  _(argmax); _(argmin); _(argwhere); _(nonzero); _(tril); _(triu); _(triu_indices); _(eye); _(diag);         \
-  _(embedding); _(scaled_dot_product_attention); _(addbmm); _(baddbmm); _(roll); _(flip); _(repeat_interleave); \
-  _(quantize_per_tensor); _(fft); _(svd); _(qr); _(cholesky); _(inverse); _(all); _(any); _(isnan)
+#define CAPSTONE_TORCH_ALL_LACKS(_) \
+  _(conv1d);                        \
+  _(conv2d);                        \
+  _(conv3d);                        \
+  _(conv_transpose1d);              \
+  _(conv_transpose2d);              \
+  _(conv_transpose3d);              \
+  _(convolution);                   \
+  _(max_pool1d);                    \
+  _(max_pool2d);                    \
+  _(max_pool3d);                    \
+  _(avg_pool2d);                    \
+  _(avg_pool3d);                    \
+  _(adaptive_avg_pool2d);           \
+  _(batch_norm);                    \
+  _(layer_norm);                    \
+  _(group_norm);                    \
+  _(instance_norm);                 \
+  _(native_layer_norm);             \
+  _(softmax);                       \
+  _(log_softmax);                   \
+  _(einsum);                        \
+  _(cumsum);                        \
+  _(cumprod);                       \
+  _(sort);                          \
+  _(topk);                          \
+  _(argsort);                       \
+  _(unique);                        \
+  _(index);                         \
+  _(index_put_);                    \
+  _(index_select);                  \
+  _(gather);                        \
+  _(scatter);                       \
+  _(scatter_);                      \
+  _(scatter_add_);                  \
+  _(masked_fill);                   \
+  _(masked_fill_);                  \
+  _(where);                         \
+  _(rand);                          \
+  _(randn);                         \
+  _(rand_like);                     \
+  _(randn_like);                    \
+  _(randint);                       \
+  _(randperm);                      \
+  _(bernoulli);                     \
+  _(dropout);                       \
+  _(logsumexp);                     \
+  _(norm);                          \
+  _(var);                           \
+  _(std);                           \
+  _(pad);                           \
+  _(constant_pad_nd);               \
+  _(argmax);                        \
+  _(argmin);                        \
+  _(argwhere);                      \
+  _(nonzero);                       \
+  _(tril);                          \
+  _(triu);                          \
+  _(triu_indices);                  \
+  _(eye);                           \
+  _(diag);                          \
+  _(embedding);                     \
+  _(scaled_dot_product_attention);  \
+  _(addbmm);                        \
+  _(baddbmm);                       \
+  _(roll);                          \
+  _(flip);                          \
+  _(repeat_interleave);             \
+  _(quantize_per_tensor);           \
+  _(fft);                           \
+  _(svd);                           \
+  _(qr);                            \
+  _(cholesky);                      \
+  _(inverse);                       \
+  _(all);                           \
+  _(any);                           \
+  _(isnan)
 
 class Tensor {
  public:
@@ -208,8 +283,12 @@ class Tensor {
     for (const std::int64_t size : sizes)
       TORCH_CHECK(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", sizes);
     const std::size_t bytes = capstone_torch::count_of(sizes) * elementSize(options.dtype());
-    return {std::make_shared<capstone_torch::Storage>(bytes, options.device()), 0, sizes.vec(),
-            capstone_torch::packed_strides(sizes), options.dtype(), options.requires_grad()};
+    return {std::make_shared<capstone_torch::Storage>(bytes, options.device()),
+            0,
+            sizes.vec(),
+            capstone_torch::packed_strides(sizes),
+            options.dtype(),
+            options.requires_grad()};
   }
 
   bool defined() const { return it_ != nullptr; }
@@ -268,23 +347,37 @@ class Tensor {
     return static_cast<T*>(data_ptr());
   }
   template <class T>
-  const T* const_data_ptr() const { return data_ptr<T>(); }
+  const T* const_data_ptr() const {
+    return data_ptr<T>();
+  }
   template <class T>
-  T* mutable_data_ptr() const { return data_ptr<T>(); }
+  T* mutable_data_ptr() const {
+    return data_ptr<T>();
+  }
   template <class T>
-  T* data() const { return data_ptr<T>(); }
+  T* data() const {
+    return data_ptr<T>();
+  }
 
-  template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
+  template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = std::int64_t>
   GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const {
     TORCH_CHECK(dim() == N, "TensorAccessor expected ", N, " dims but tensor has ", dim());
     return {data_ptr<T>(), it().sizes.data(), it().strides.data()};
   }
   template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits>
-  auto packed_accessor32() const { return generic_packed_accessor<T, N, Traits, std::int32_t>(); }
+  auto packed_accessor32() const {
+    return generic_packed_accessor<T, N, Traits, std::int32_t>();
+  }
   template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits>
-  auto packed_accessor64() const { return generic_packed_accessor<T, N, Traits, std::int64_t>(); }
-  template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
-  auto packed_accessor() const { return generic_packed_accessor<T, N, Traits, Index>(); }
+  auto packed_accessor64() const {
+    return generic_packed_accessor<T, N, Traits, std::int64_t>();
+  }
+  template <class T, std::size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = std::int64_t>
+  auto packed_accessor() const {
+    return generic_packed_accessor<T, N, Traits, Index>();
+  }
   template <class T, std::size_t N>
   TensorAccessor<T, N> accessor() const {
     TORCH_CHECK(dim() == N, "TensorAccessor expected ", N, " dims but tensor has ", dim());
@@ -294,14 +387,15 @@ class Tensor {
   // Views.
   Tensor as_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                     std::optional<std::int64_t> offset = {}) const {
-    return {it().storage, offset.value_or(it().offset), sizes.vec(), strides.vec(), it().type,
+    return {it().storage,      offset.value_or(it().offset), sizes.vec(), strides.vec(), it().type,
             it().requires_grad};
   }
   Tensor view(c10::IntArrayRef sizes) const {
     const capstone_torch::Sizes whole = without_minus_one(sizes);
     if (is_contiguous()) return as_strided(whole, capstone_torch::packed_strides(whole));
     const auto strides = strides_of_view(whole);
-    TORCH_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension ",
+    TORCH_CHECK(strides,
+                "view size is not compatible with input tensor's size and stride (at least one dimension ",
                 "spans across two contiguous subspaces). Use .reshape(...) instead.");
     return as_strided(whole, *strides);
   }
@@ -363,29 +457,32 @@ class Tensor {
     for (std::int64_t i = 0; i < dim(); ++i) {
       if (sizes[more + i] == -1) sizes[more + i] = size(i);
       if (size(i) == sizes[more + i]) strides[more + i] = stride(i);
-      TORCH_CHECK(size(i) == 1 || size(i) == sizes[more + i], "The expanded size of the tensor (", sizes[more + i],
-                  ") must match the existing size (", size(i), ") at non-singleton dimension ", more + i);
+      TORCH_CHECK(size(i) == 1 || size(i) == sizes[more + i], "The expanded size of the tensor (",
+                  sizes[more + i], ") must match the existing size (", size(i),
+                  ") at non-singleton dimension ", more + i);
     }
     return as_strided(sizes, strides);
   }
   Tensor expand_as(const Tensor& other) const { return expand(other.sizes()); }
   Tensor select(std::int64_t d, std::int64_t i) const {
     d = place(d);
-    TORCH_CHECK_INDEX(i >= -size(d) && i < size(d), "select(): index ", i, " out of range for tensor of size ",
-                      sizes(), " at dimension ", d);
+    TORCH_CHECK_INDEX(i >= -size(d) && i < size(d), "select(): index ", i,
+                      " out of range for tensor of size ", sizes(), " at dimension ", d);
     return narrow(d, i < 0 ? i + size(d) : i, 1).squeeze(d);
   }
   Tensor operator[](std::int64_t i) const { return select(0, i); }
   Tensor narrow(std::int64_t d, std::int64_t begin, std::int64_t length) const {
-    TORCH_CHECK(begin >= 0 && length >= 0 && begin + length <= size(d), "start (", begin, ") + length (", length,
-                ") exceeds dimension size (", size(d), ").");
+    TORCH_CHECK(begin >= 0 && length >= 0 && begin + length <= size(d), "start (", begin, ") + length (",
+                length, ") exceeds dimension size (", size(d), ").");
     capstone_torch::Sizes sizes = it().sizes;
     sizes[place(d)] = length;
     return as_strided(sizes, strides(), it().offset + begin * stride(d));
   }
   Tensor slice(std::int64_t d = 0, std::optional<std::int64_t> from = {}, std::optional<std::int64_t> to = {},
                std::int64_t step = 1) const {
-    auto inside = [&](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + size(d) : i, 0, size(d)); };
+    auto inside = [&](std::int64_t i) {
+      return std::clamp<std::int64_t>(i < 0 ? i + size(d) : i, 0, size(d));
+    };
     const std::int64_t begin = inside(from.value_or(0)), end = std::max(begin, inside(to.value_or(size(d))));
     Tensor part = narrow(d, begin, end - begin);
     part.it_->sizes[place(d)] = (end - begin + step - 1) / step;
@@ -511,21 +608,37 @@ class Tensor {
   Tensor mul(c10::Scalar other) const;
   Tensor div(c10::Scalar other) const;
   template <class T>
-  const Tensor& add_(const T& other) const { return copy_(add(other)); }
+  const Tensor& add_(const T& other) const {
+    return copy_(add(other));
+  }
   template <class T>
-  const Tensor& sub_(const T& other) const { return copy_(sub(other)); }
+  const Tensor& sub_(const T& other) const {
+    return copy_(sub(other));
+  }
   template <class T>
-  const Tensor& mul_(const T& other) const { return copy_(mul(other)); }
+  const Tensor& mul_(const T& other) const {
+    return copy_(mul(other));
+  }
   template <class T>
-  const Tensor& div_(const T& other) const { return copy_(div(other)); }
+  const Tensor& div_(const T& other) const {
+    return copy_(div(other));
+  }
   template <class T>
-  const Tensor& operator+=(const T& other) const { return add_(other); }
+  const Tensor& operator+=(const T& other) const {
+    return add_(other);
+  }
   template <class T>
-  const Tensor& operator-=(const T& other) const { return sub_(other); }
+  const Tensor& operator-=(const T& other) const {
+    return sub_(other);
+  }
   template <class T>
-  const Tensor& operator*=(const T& other) const { return mul_(other); }
+  const Tensor& operator*=(const T& other) const {
+    return mul_(other);
+  }
   template <class T>
-  const Tensor& operator/=(const T& other) const { return div_(other); }
+  const Tensor& operator/=(const T& other) const {
+    return div_(other);
+  }
   Tensor operator-() const { return neg(); }
   Tensor matmul(const Tensor& other) const;
   Tensor mm(const Tensor& other) const { return matmul(other); }
@@ -583,8 +696,8 @@ class Tensor {
     return *it_;
   }
   std::size_t place(std::int64_t i) const {
-    TORCH_CHECK_INDEX(i >= -dim() && i < dim(), "Dimension out of range (expected to be in range of [", -dim(), ", ",
-                      dim() - 1, "], but got ", i, ")");
+    TORCH_CHECK_INDEX(i >= -dim() && i < dim(), "Dimension out of range (expected to be in range of [",
+                      -dim(), ", ", dim() - 1, "], but got ", i, ")");
     return i < 0 ? i + dim() : i;
   }
   /// What lies between the first element and the last.
@@ -607,7 +720,8 @@ class Tensor {
       const std::int64_t rest = capstone_torch::count_of(whole);
       *open = rest ? numel() / rest : 0;
     }
-    TORCH_CHECK(capstone_torch::count_of(whole) == numel(), "shape '", sizes, "' is invalid for input of size ", numel());
+    TORCH_CHECK(capstone_torch::count_of(whole) == numel(), "shape '", sizes,
+                "' is invalid for input of size ", numel());
     return whole;
   }
   /// Each of the new dimensions must lie in a run of old ones that follow each other in memory.
@@ -630,14 +744,16 @@ class Tensor {
     return strides;
   }
   TensorOptions filled_in(const TensorOptions& o) const {
-    return TensorOptions(o.has_dtype() ? o.dtype() : scalar_type()).device(o.has_device() ? o.device() : device());
+    return TensorOptions(o.has_dtype() ? o.dtype() : scalar_type())
+        .device(o.has_device() ? o.device() : device());
   }
   std::shared_ptr<It> it_;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "[ Tensor (undefined) ]";
-  out << "[ " << (tensor.is_cuda() ? "CUDA" : "CPU") << tensor.scalar_type() << "Type" << tensor.sizes() << " ]";
+  out << "[ " << (tensor.is_cuda() ? "CUDA" : "CPU") << tensor.scalar_type() << "Type" << tensor.sizes()
+      << " ]";
   constexpr std::size_t kMost = 100;
   std::size_t printed = 0;
   for (const long double value : tensor.values()) {
