@@ -710,6 +710,8 @@ def memory_instructions():
         return {32: ("unsigned", "r"), 64: ("Word", "l")}[bits] + (kind[0] == "s",)
 
     def load(space, how, kind, count, wide=False):
+        if how == ".nc" and count * bits_of(kind) > 64:
+            how = ""  # from the rows, which this kernel does not write and which are aligned to 8 bytes
         cpp, constraint, sign = register(kind, wide)
         size, bits = bits_of(kind) // 8, 64 if constraint == "l" else 32
         def expected(row):
@@ -722,8 +724,9 @@ def memory_instructions():
         names = ", ".join(f"%{i}" for i in range(count))
         to = f"{{{names}}}" if count > 1 else names
         outputs = ", ".join(f'"={constraint}"(x[{i}])' for i in range(count))
+        place = '"l"(rows[at].operands)' if how == ".nc" else address_in(space)
         code = (f'{filled(space)}{cpp} x[{count}]; asm volatile("{name} {to}, [%{count}];" : {outputs} '
-                f': {address_in(space)} : "memory"); d = mixed(x);')
+                f': {place} : "memory"); d = mixed(x);')
         rows = [tuple(words_at_random(4)) for _ in range(6)]
         return Code(name + (" wide" if wide else ""), code, [(row, expected(row)) for row in rows])
 
@@ -1138,8 +1141,9 @@ def copy_instructions():
     barrier = "const unsigned bar = static_cast<unsigned>(__cvta_generic_to_shared(&bars[threadIdx.x])); "
     wait = ('asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; '
             '@!p bra again; }" :: "r"(bar) : "memory"); ')
+    fence = 'asm volatile("fence.proxy.async;" ::: "memory"); '  # what follows is of another proxy
     for size in (16, 32):
-        code = (f'{barrier}{inverted}{source}asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar) : "memory"); '
+        code = (f'{barrier}{inverted}{source}{fence}asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar) : "memory"); '
                 f'asm volatile("{{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], {size}; }}" :: "r"(bar) : "memory"); '
                 'asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], '
                 f'{size}, [%2];" :: "r"({shared}), "l"(scratch[at]), "r"(bar) : "memory"); {wait}'
@@ -1147,8 +1151,8 @@ def copy_instructions():
         rows = [tuple(words_at_random(4)) for _ in range(8)]
         yield Code(f"cp.async.bulk.shared::cluster.global {size}", code, [(row, copied(row, size, size)) for row in rows])
         group = ('asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory"); ')
-        out = (f"for (int i = 0; i < 4; ++i) {{ cells[threadIdx.x][i] = r.operands[i]; scratch[at][i] = ~r.operands[i]; }} "
-               'asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); ')
+        out = ("for (int i = 0; i < 4; ++i) { cells[threadIdx.x][i] = r.operands[i]; "
+               "scratch[at][i] = ~r.operands[i]; } " + fence)
         code = (f'{out}asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], {size};" :: '
                 f'"l"(scratch[at]), "r"({shared}) : "memory"); {group}d = mixed(scratch[at]);')
         yield Code(f"cp.async.bulk.global.shared::cta {size}", code, [(row, copied(row, size, size)) for row in rows])
@@ -1256,7 +1260,7 @@ using Word = unsigned long long;
 template <class T> __host__ __device__ T as(Word word) {{ T value; memcpy(&value, &word, sizeof value); return value; }}
 template <class T> __device__ Word bits(T value) {{ Word word = 0; memcpy(&word, &value, sizeof value); return word; }}
 struct Row {{ Word operands[{operands}], expected; }};
-__device__ Word scratch[{most}][4];  // a cell a row
+alignas(32) __device__ Word scratch[{most}][4];  // a cell a row
 template <class T, int n> __device__ Word mixed(const T (&all)[n]) {{
   Word sum = 0;
   for (int i = 0; i < n; ++i) sum += bits(all[i]) * (2 * i + 1);
