@@ -2,8 +2,8 @@
 
 Runs a Python program whose PyTorch extensions hold CUDA code, on a machine without a GPU. load_inline() and
 load() build the extension's sources by `capstone run`, against the emulator's stand-in for PyTorch's headers.
-Each extension is a separate process: a call sends it the bytes of the tensors' storages, and brings back those
-that changed. Tensors lie in ordinary memory and say that they are on the GPU.
+Each extension is a separate process: a call sends it the bytes of its tensors, and brings back those that
+changed. Tensors lie in ordinary memory and say that they are on the GPU.
 
 CAPSTONE_TORCH_BUILD: the command that builds, with its options; default `capstone run`.
 """
@@ -58,6 +58,7 @@ class Wire:
 
     def __init__(self, reading, writing):
         self._reading, self._writing = os.fdopen(reading, "rb"), os.fdopen(writing, "wb")
+        self._message = bytearray()  # goes out whole, or not at all
 
     def close(self):
         for end in (self._writing, self._reading):
@@ -66,16 +67,20 @@ class Wire:
             except OSError:
                 pass  # the other side has ended
 
+    def begin(self):
+        self._message.clear()
+
     def flush(self):
+        self._writing.write(self._message)
         self._writing.flush()
 
     def put(self, form, *values):
-        self._writing.write(struct.pack("<" + form, *values))
+        self._message += struct.pack("<" + form, *values)
 
     def text(self, data):
         data = data.encode() if isinstance(data, str) else data
         self.put("q", len(data))
-        self._writing.write(data)
+        self._message += data
 
     def get(self, form):
         size = struct.calcsize("<" + form)
@@ -91,16 +96,42 @@ class Wire:
         return data
 
 
+ALIGNED = 256  # bytes: of memory that a GPU allocates
+
+
 def storage_of(tensor):
-    return tensor.untyped_storage()
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
+
+class Piece:
+    """The part of a storage that tensors of a call lie in: what the extension gets as an allocation. An access
+    outside of it is a finding although the storage goes on there."""
+
+    def __init__(self, storage, begin, end):
+        self.storage, self.begin, self.end = storage, begin, end  # [B] from the storage's begin
+
+    @staticmethod
+    def of(tensor):
+        size, begin = tensor.element_size(), tensor.storage_offset() * tensor.element_size()
+        last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride()))
+        # The rest to a multiple of what is aligned stays: a vector access fails as it does on a GPU.
+        return Piece(storage_of(tensor), begin // ALIGNED * ALIGNED,
+                     begin + (last + 1) * size if tensor.numel() else begin)
+
+    def meets(self, other):
+        return self.storage.data_ptr() == other.storage.data_ptr() and (
+            self.begin == other.begin or self.begin < other.end and other.begin < self.end)
+
+    def address(self):
+        return self.storage.data_ptr() + self.begin
 
 
 class Conversation:
-    """The storages of one call's tensors."""
+    """The memory of one call's tensors."""
 
     def __init__(self, wire):
         self._wire = wire
-        self._storages = []  # (storage, a tensor that keeps it and names its type)
+        self._pieces = []
         self._tensors = []
 
     def collect(self, value):
@@ -111,25 +142,26 @@ class Conversation:
             if value.layout != torch.strided:
                 raise TypeError("the stand-in for PyTorch's headers has dense tensors only: use .to_dense()")
             self._tensors.append(value)
-            if all(each.data_ptr() != storage_of(value).data_ptr() or not each.nbytes()
-                   for each in self._storages):
-                self._storages.append(storage_of(value))
+            whole = Piece.of(value)
+            for each in [each for each in self._pieces if each.meets(whole)]:
+                self._pieces.remove(each)
+                whole.begin, whole.end = min(whole.begin, each.begin), max(whole.end, each.end)
+            self._pieces.append(whole)
         elif isinstance(value, (list, tuple)):
             for each in value:
                 self.collect(each)
 
-    def send_storages(self):
-        self._wire.put("q", len(self._storages))
-        for storage in self._storages:
-            size = storage.nbytes()
-            self._wire.text(ctypes.string_at(storage.data_ptr(), size) if size else b"")
+    def send_pieces(self):
+        self._wire.put("q", len(self._pieces))
+        for piece in self._pieces:
+            size = piece.end - piece.begin
+            self._wire.text(ctypes.string_at(piece.address(), size) if size else b"")
 
-    def _index(self, tensor):
-        own = storage_of(tensor)
-        for i, storage in enumerate(self._storages):
-            if storage.data_ptr() == own.data_ptr() and storage.nbytes() == own.nbytes():
-                return i
-        raise KeyError
+    def _place(self, tensor):
+        """The piece's number, and the tensor's first element in it."""
+        own = Piece.of(tensor)
+        index = next(i for i, piece in enumerate(self._pieces) if piece.meets(own))
+        return index, tensor.storage_offset() - self._pieces[index].begin // tensor.element_size()
 
     def send(self, value):
         put = self._wire.put
@@ -150,8 +182,8 @@ class Conversation:
             put("c", b"S")
             self._wire.text(value.type)
         elif isinstance(value, torch.Tensor):
-            put("cqbBqq", b"T", self._index(value), TYPES[value.dtype], value.requires_grad,
-                value.storage_offset(), value.dim())
+            index, offset = self._place(value)
+            put("cqbBqq", b"T", index, TYPES[value.dtype], value.requires_grad, offset, value.dim())
             put(f"{2 * value.dim()}q", *value.shape, *value.stride())
         elif isinstance(value, (list, tuple)):
             put("cq", b"L", len(value))
@@ -160,13 +192,13 @@ class Conversation:
         else:
             raise TypeError(f"an argument of the type {type(value).__name__} cannot be given to an extension")
 
-    def receive_storages(self):
+    def receive_pieces(self):
         for _ in range(self._wire.get("q")[0]):
             index, data = self._wire.get("q")[0], self._wire.get_text()
-            if index == len(self._storages):
-                self._storages.append(storage_of(torch.empty(len(data), dtype=torch.uint8)))
+            if index == len(self._pieces):
+                self._pieces.append(Piece(storage_of(torch.empty(len(data), dtype=torch.uint8)), 0, len(data)))
             if data:
-                ctypes.memmove(self._storages[index].data_ptr(), data, len(data))
+                ctypes.memmove(self._pieces[index].address(), data, len(data))
 
     def receive(self):
         get = self._wire.get
@@ -178,11 +210,11 @@ class Conversation:
             index, kind, requires_grad, offset, dims = get("qbBqq")
             sizes, strides = get(f"{dims}q"), get(f"{dims}q")
             for given in self._tensors:  # an argument that the function returns
-                if (self._index(given) == index and given.dtype == TYPE_OF[kind]
-                        and tuple(given.shape) == sizes and given.stride() == strides
-                        and given.storage_offset() == offset):
+                if (self._place(given) == (index, offset) and given.dtype == TYPE_OF[kind]
+                        and tuple(given.shape) == sizes and given.stride() == strides):
                     return given
-            tensor = torch.empty(0, dtype=TYPE_OF[kind]).set_(self._storages[index], offset, sizes, strides)
+            piece, tensor = self._pieces[index], torch.empty(0, dtype=TYPE_OF[kind])
+            tensor.set_(piece.storage, offset + piece.begin // tensor.element_size(), sizes, strides)
             return tensor.requires_grad_() if requires_grad else tensor
         if tag == b"S":
             return self._wire.get_text().decode()
@@ -242,9 +274,10 @@ class Extension(types.ModuleType):
         conversation.collect([*arguments, *named.values()])
         sys.stdout.flush()
         try:
+            self._wire.begin()
             self._wire.put("c", b"!")
             self._wire.text(function)
-            conversation.send_storages()
+            conversation.send_pieces()
             conversation.send(arguments)
             self._wire.put("q", len(named))
             for name, value in named.items():
@@ -252,7 +285,7 @@ class Extension(types.ModuleType):
                 conversation.send(value)
             self._wire.flush()
             if self._wire.get("c")[0] == b"+":
-                conversation.receive_storages()
+                conversation.receive_pieces()
                 return conversation.receive()
             kind, what = self._wire.get_text().decode(), self._wire.get_text().decode(errors="replace")
         except (EOFError, BrokenPipeError):
@@ -318,6 +351,7 @@ def build(name, sources, options, work):
     done = subprocess.run([*command, "-o", os.path.join(work.name, "extension"), sources[0]],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
+        work.cleanup()
         said = (done.stderr + done.stdout).replace(work.name + os.sep, "").strip()
         raise BuildFailure(name, said, done.returncode == 3)
     return Extension(name, work)

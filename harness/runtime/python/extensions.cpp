@@ -62,6 +62,10 @@ Result<ProgramRun> run_python_program(const ProgramRequest& request, ProcessSpec
   if (request.observe || !request.output.empty())
     return fail("a .py can only be run", request.source.string(),
                 "put the CUDA source into a .cu with a main()");
+  if (!request.more_sources.empty() || !request.include_folders.empty() || !request.definitions.empty() ||
+      request.openmp)
+    return fail("a .py takes no options for its sources", request.source.string(),
+                "give them to load_inline() or load(): extra_cuda_cflags, extra_include_paths");
   const Sandbox sandbox = Sandbox::detect(resources);
   CAPSTONE_TRY(const Python python, find_python(request.python, resources));
   const ScratchFolder builds(resources.cache / "python" / "program");

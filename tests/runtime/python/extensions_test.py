@@ -84,6 +84,22 @@ class Extensions(unittest.TestCase):
             self.assertIs(self.built.scale_(view, 3.0), view)
             self.assertTrue(torch.equal(whole, expected), kind)
 
+    def test_tensors_of_one_storage_are_separate_unless_they_meet(self):
+        whole = torch.arange(512, dtype=torch.float32)
+        a, b = whole[:200].view(10, 20), whole[300:500].view(10, 20)
+        self.built.parts([a, b, a], None, [30, 20], "", True)
+        self.built.scale_(whole[301:331].view(5, 6), 2.0)
+        self.assertTrue(torch.equal(whole[301:331], 2 * torch.arange(301.0, 331)))
+        self.assertEqual((float(whole[300]), float(whole[331])), (300, 331))
+        result, _ = self.built.parts([whole[0:4].view(1, 4), whole[2:6].view(1, 4)], whole[400:404], [2, 4], "", 1 > 2)
+        self.assertTrue(torch.equal(result.t(), torch.tensor([[400.0, 402, 404, 406], [402, 404, 406, 408]])))
+
+    def test_memory_behind_a_tensor_is_not_its_own(self):
+        whole = torch.ones(4096)
+        module = load_inline("behind", DECLARATIONS, SOURCE, functions=["beyond"])
+        with self.assertRaisesRegex(capstone_torch.KernelFailure, "kernel scale"):
+            module.beyond(whole[:4].view(1, 4))  # writes 2 × 64 elements
+
     def test_lists_optional_tensors_and_tuples_travel(self):
         parts = [torch.ones(1, 4), torch.zeros(2, 4)]
         result, number = self.built.parts(parts, None, [6, 2], "name", True)
@@ -121,6 +137,8 @@ class Extensions(unittest.TestCase):
             module = load("files", [str(source)])
         self.assertEqual(float(module.scale_(x=torch.ones(1, 1))), 4)
         self.assertEqual(float(module.scale_(torch.ones(1, 1), factor=5)), 5)
+        with self.assertRaisesRegex(TypeError, "an argument of the type set"):
+            module.scale_(torch.ones(1, 1), set())
         with self.assertRaisesRegex(TypeError, "no parameter has the name y"):
             module.scale_(torch.ones(1, 1), y=1)
 
@@ -164,6 +182,11 @@ class Extensions(unittest.TestCase):
         wrong = self.run_program(text.replace("x, 2.0", "x, 3.0"))
         self.assertEqual((wrong.returncode, wrong.stdout),
                          (1, "ModelNew: differs from Model, largest difference 1\n"), wrong.stderr)
+
+    def test_capstone_run_refuses_options_of_a_cu(self):
+        refused = self.run_program("import torch\n", "-D", "N=1")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("a .py takes no options for its sources", refused.stderr)
 
     def test_capstone_run_finds_a_race(self):
         source = ("\n__global__ void sum(const float* x, float* y) {\n  __shared__ float s[64];\n"
