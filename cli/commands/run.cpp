@@ -1,4 +1,4 @@
-// capstone run FILE.cu -- args: a whole CUDA program on the CPU.
+// capstone run FILE.cu -- args: a whole CUDA program on the CPU, or one in Python.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -33,8 +33,15 @@ void add_run(CLI::App& app, Context& context, Action& action) {
       app.add_subcommand("run", "build a CUDA program with its own main() for the CPU and run it");
   auto request = std::make_shared<ProgramRequest>();
   auto file = std::make_shared<std::string>();
-  command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
-  command->add_option("arguments", request->arguments, "for the program's main(), after --");
+  command
+      ->add_option("file", *file,
+                   "the .cu, or a .py whose PyTorch extensions hold the CUDA code; its output and exit "
+                   "code are passed through")
+      ->required();
+  command->add_option(
+      "arguments", request->arguments,
+      "for the program's main(), after --; for a .py with ModelNew and no get_inputs(), the .py of "
+      "its problem");
   add_program_options(*command, *request);
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));
@@ -47,6 +54,8 @@ void add_run(CLI::App& app, Context& context, Action& action) {
           "or all: memory first, then races; the first line of the output names the first mistake")
       ->check(CLI::IsMember({"races", "memory", "all"}))
       ->option_text("races|memory|all");
+  command->add_option("--python", request->python, "of a .py: a python3 that has PyTorch, or auto");
+  command->add_option("-o,--output", request->output, "write the program to this file, and do not run it");
   command->callback([&context, &action, request, file, check] {
     request->source = *file;
     request->every_check = *check == "all";

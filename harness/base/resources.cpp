@@ -18,9 +18,10 @@ Result<Resources> locate_resources(const fs::path& executable, const fs::path& c
                   {},
                   {}};
   std::error_code ignored;
-  if (!fs::is_directory(found.problems(), ignored))
+  const fs::path harness = found.share / "harness";
+  if (!fs::is_directory(harness, ignored))
     return fail(
-        "files of capstone are missing", found.problems().string(),
+        "files of capstone are missing", harness.string(),
         "run the program where it was built or unpacked: bin/, libexec/ and share/ must stay together",
         ExitCode::kEnvironment);
   return found;

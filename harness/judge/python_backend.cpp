@@ -3,6 +3,7 @@
 #include "harness/base/text.h"
 #include "harness/judge/pipeline.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/runtime/python/extensions.h"
 
 namespace capstone {
 namespace {
@@ -95,6 +96,8 @@ class PythonBackend : public JudgeBackend {
     (*context_.say)({Stage::kLoad, candidate.name});
     CAPSTONE_TRY(program->loaded, load_candidate(program->work, *context_.sandbox, m));
     if (!program->loaded) return built;
+    if (builds_extensions(candidate.source))
+      m.environment["device"] = "CPU (PyTorch; extensions in the emulator)";
     if (const std::string triton = text_at(program->loaded->hello(), "triton"); !triton.empty()) {
       m.environment["device"] = "CPU (Triton's interpreter)";
       m.environment["triton"] = to_utf8(printable(triton).substr(0, 40));

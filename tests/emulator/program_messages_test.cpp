@@ -37,7 +37,6 @@ class Messages : public testing::Test {
     return run(source, std::move(request));
   }
 
- private:
   fs::path folder_;
 };
 
@@ -251,6 +250,46 @@ int main() {
   EXPECT_EQ(process.out, "no error 1\nan illegal memory access was encountered\n");
   expect_says(process.err, "program.cu:17: argument 2 of the kernel points to memory of the host");
 }
+TEST_F(Messages, ASourceWithoutMainIsToldSo) {
+  ProgramRequest request;
+  request.source = folder_ / "no_main.cu";
+  ASSERT_TRUE(write_file_atomic(request.source, "__global__ void k() {}\n"));
+  const auto run = run_emulated_program(request, test_resources());
+  ASSERT_TRUE(run) << render(run.error());
+  ASSERT_TRUE(run->build.result.first_error);
+  expect_says(run->build.result.first_error->text, "no source defines main()");
+}
+
+TEST_F(Messages, WhatTheStandInForPyTorchLacksIsNamed) {
+  ProgramRequest request;
+  request.source = folder_ / "lacks.cu";
+  ASSERT_TRUE(write_file_atomic(request.source,
+                                "#include <torch/extension.h>\nint main() {\n"
+                                "  at::Tensor x = at::ones({2, 2});\n  x = at::conv2d(x, x);\n}\n"));
+  const auto call = run_emulated_program(request, test_resources());
+  ASSERT_TRUE(call) << render(call.error());
+  expect_says(call->build.not_judgeable, "lacks.cu:4: the stand-in for PyTorch has no conv2d()");
+  ASSERT_TRUE(write_file_atomic(request.source, "#include <ATen/native/Pool.h>\nint main() {}\n"));
+  const auto header = run_emulated_program(request, test_resources());
+  ASSERT_TRUE(header) << render(header.error());
+  expect_says(header->build.not_judgeable, "header 'ATen/native/Pool.h' is not in the stand-in for PyTorch");
+}
+
+TEST_F(Messages, AProgramIsKeptInsteadOfRun) {
+  ProgramRequest request;
+  request.output = folder_ / "kept";
+  const ProcessResult kept =
+      run("#include <cstdio>\nint main() { std::puts(\"ran\"); return 3; }\n", request);
+  EXPECT_TRUE(kept.ok());
+  EXPECT_EQ(kept.out, "");
+  ProcessSpec spec;
+  spec.argv = {request.output.string()};
+  const auto ran = run_process(spec);
+  ASSERT_TRUE(ran) << render(ran.error());
+  EXPECT_EQ(ran->status, 3);
+  EXPECT_EQ(ran->out, "ran\n");
+}
+
 TEST_F(Messages, TheHostCannotUseMemoryOfCudaMalloc) {
   const ProcessResult process = run(R"(#include <cstdio>
 __global__ void k(int* a) { *a = 5; }

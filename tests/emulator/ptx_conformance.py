@@ -574,6 +574,665 @@ def approximations():
         yield Instruction(name, "f32", ["f32"], expected, cases, (how, error + 2.0 ** -24))
 
 
+# --- instructions on memory and of whole warps --------------------------------------------------------------
+# They need more than one line of assembly: `code` computes `d`, a Word, from the row `r` of this thread. `lane`
+# is the thread's place in its warp, of which each has 32 consecutive rows.
+MASK64 = (1 << 64) - 1
+
+
+class Code(Instruction):
+    def __init__(self, name, code, rows, result="b64"):
+        super().__init__(name, result, [], lambda *_: 0, [])
+        self.code, self.rows = code, rows
+
+
+def words_at_random(count):
+    return [DRAW.getrandbits(64) for _ in range(count)]
+
+
+def mixed(values):
+    """One word of several; Words of C++ do the same in `mixed()`."""
+    return sum(value * (2 * i + 1) for i, value in enumerate(values)) & MASK64
+
+
+def bytes_of(words):
+    return b"".join(word.to_bytes(8, "little") for word in words)
+
+
+def words_of(data):
+    return [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 8)]
+
+
+class Fp8:
+    """An 8-bit float; e4m3 has no infinity, and NaN in its last word only."""
+
+    def __init__(self, name, exponent_bits, fraction_bits, last):
+        self.name, self.last = name, last
+        form = Format(name, exponent_bits + 1, fraction_bits)  # one bit more: no word is special
+        shift = form.bias - (1 << (exponent_bits - 1)) + 1
+        self.values = [form.value(word) * Fraction(2) ** shift if word >> fraction_bits else
+                       Fraction(word) * Fraction(2) ** (2 - (1 << (exponent_bits - 1)) - fraction_bits)
+                       for word in range(last + 1)]
+
+    def word(self, value):
+        """To nearest, ties to even; what is larger than the largest number becomes that one."""
+        if value == NAN:
+            return 0x7f
+        sign = 0x80 if is_negative(value) else 0
+        value = abs(number(value))
+        if value >= self.values[self.last]:
+            return sign | self.last
+        above = next(i for i, each in enumerate(self.values) if each > value)
+        low, high = value - self.values[above - 1], self.values[above] - value
+        return sign | (above - 1 if low < high or (low == high and above & 1) else above)
+
+    def value(self, word):
+        magnitude = word & 0x7f
+        if magnitude > self.last:
+            return POSITIVE if self.name == "e5m2" and magnitude == 0x7c and not word >> 7 else (
+                NEGATIVE if self.name == "e5m2" and magnitude == 0x7c else NAN)
+        value = self.values[magnitude]
+        return negated(value) if word >> 7 else value
+
+
+E4M3, E5M2 = Fp8("e4m3", 4, 3, 0x7e), Fp8("e5m2", 5, 2, 0x7b)
+
+
+def fp8_conversions():
+    for form in (E4M3, E5M2):
+        near = [(F32.word(form.values[i] * (1 + Fraction(DRAW.randrange(-9, 9), 1 << DRAW.choice((4, 5, 12))))),)
+                for i in range(1, form.last + 1)]
+        ties = [(F32.word((form.values[i] + form.values[i + 1]) / 2),) for i in range(form.last)]
+        rows = rows_of(["f32"], 60) + near + ties
+        rows += [(word | 1 << 31,) for (word,) in near[::7] + ties[::5]]
+        pairs = [a + DRAW.choice(rows) for a in rows]
+        yield Instruction(f"cvt.rn.satfinite.{form.name}x2.f32", "b16", ["f32", "f32"],
+                          lambda a, b, f=form: f.word(F32.value(a)) << 8 | f.word(F32.value(b)), pairs)
+        halves = [F16.word(F32.value(word)) for (word,) in rows]
+        yield Instruction(f"cvt.rn.satfinite.{form.name}x2.f16x2", "b16", ["b32"],
+                          lambda a, f=form: f.word(F16.value(a >> 16)) << 8 | f.word(F16.value(a & 0xffff)),
+                          [(a << 16 | DRAW.choice(halves),) for a in halves])
+        yield Instruction(f"cvt.rn.f16x2.{form.name}x2", "f16x2", ["b16"],
+                          lambda a, f=form: F16.word(f.value(a >> 8)) << 16 | F16.word(f.value(a & 0xff)),
+                          [(a << 8 | DRAW.getrandbits(8),) for a in range(256)])
+
+
+def packed_instructions():
+    def each(function, sign):
+        def expected(*row):
+            result = 0
+            for at in (0, 16):
+                parts = [x >> at & 0xffff for x in row]
+                parts = [signed(x, 16) if sign else x for x in parts]
+                result |= (function(*parts) & 0xffff) << at
+            return result
+        return expected
+
+    limits = [0, 1, 0x7fff, 0x8000, 0xffff, 0x8001]
+    for kind in ("u16x2", "s16x2"):
+        rows = [(a << 16 | b, c << 16 | d) for a, c in itertools.product(limits, repeat=2)
+                for b, d in [(DRAW.choice(limits), DRAW.choice(limits))]]
+        rows += [tuple(DRAW.getrandbits(32) for _ in range(2)) for _ in range(40)]
+        for name, function in (("add", lambda a, b: a + b), ("min", min), ("max", max)):
+            yield Instruction(f"{name}.{kind}", "b32", ["b32", "b32"], each(function, kind[0] == "s"), rows)
+    for name, function in (("min", min), ("max", max)):
+        yield Instruction(f"{name}.relu.s16x2", "b32", ["b32", "b32"],
+                          each(lambda a, b, f=function: max(f(a, b), 0), True), rows)
+
+
+SPACES = {"global": ("scratch[at]", "l"), "shared": ("cells[threadIdx.x]", "r"), "": ("cells[threadIdx.x]", "l")}
+
+
+def address_in(space):
+    cell, constraint = SPACES[space]
+    if space == "shared":
+        return f'"r"(static_cast<unsigned>(__cvta_generic_to_shared({cell})))'
+    return f'"{constraint}"({cell})'
+
+
+def filled(space):
+    """The 32 bytes of this thread's cell become the row's first four words."""
+    return f"for (int i = 0; i < 4; ++i) {SPACES[space][0]}[i] = r.operands[i]; "
+
+
+def memory_instructions():
+    types = ["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]
+    loads = {"global": [".ca", ".cg", ".cs", ".lu", ".cv", ".nc", ".L1::no_allocate", ".L2::128B", ""],
+             "shared": [""], "": [".ca", ".cg", ""]}
+    stores = {"global": [".wb", ".cg", ".cs", ".wt", ""], "shared": [""], "": [".wb", ""]}
+    orders = {"ld": ["volatile", "relaxed.gpu", "acquire.sys", "relaxed.cta"],
+              "st": ["volatile", "relaxed.gpu", "release.sys", "relaxed.cta"]}
+
+    def register(kind, wide):
+        if kind in ("f32", "f64"):
+            return REGISTER[kind] + (False,)
+        bits = 64 if wide else max(bits_of(kind), 32)
+        return {32: ("unsigned", "r"), 64: ("Word", "l")}[bits] + (kind[0] == "s",)
+
+    def load(space, how, kind, count, wide=False):
+        if how == ".nc" and count * bits_of(kind) > 64:
+            how = ""  # from the rows, which this kernel does not write and which are aligned to 8 bytes
+        cpp, constraint, sign = register(kind, wide)
+        size, bits = bits_of(kind) // 8, 64 if constraint == "l" else 32
+        def expected(row):
+            data = bytes_of(row)
+            parts = [int.from_bytes(data[i * size:(i + 1) * size], "little") for i in range(count)]
+            if sign:
+                parts = [signed(x, bits_of(kind)) & ((1 << bits) - 1) for x in parts]
+            return mixed(parts)
+        name = f"ld{'.' + space if space else ''}{how}{f'.v{count}' if count > 1 else ''}.{kind}"
+        names = ", ".join(f"%{i}" for i in range(count))
+        to = f"{{{names}}}" if count > 1 else names
+        outputs = ", ".join(f'"={constraint}"(x[{i}])' for i in range(count))
+        place = '"l"(rows[at].operands)' if how == ".nc" else address_in(space)
+        code = (f'{filled(space)}{cpp} x[{count}]; asm volatile("{name} {to}, [%{count}];" : {outputs} '
+                f': {place} : "memory"); d = mixed(x);')
+        rows = [tuple(words_at_random(4)) for _ in range(6)]
+        return Code(name + (" wide" if wide else ""), code, [(row, expected(row)) for row in rows])
+
+    def store(space, how, kind, count):
+        cpp, constraint, _ = register(kind, False)
+        size = bits_of(kind) // 8
+        def expected(row):
+            data = bytearray(bytes_of(row[:4]))
+            for i in range(count):
+                data[i * size:(i + 1) * size] = (row[4 + i] & ((1 << bits_of(kind)) - 1)).to_bytes(size, "little")
+            return mixed(words_of(bytes(data)))
+        name = f"st{'.' + space if space else ''}{how}{f'.v{count}' if count > 1 else ''}.{kind}"
+        names = ", ".join(f"%{i + 1}" for i in range(count))
+        source = f"{{{names}}}" if count > 1 else names
+        inputs = ", ".join(f'"{constraint}"(as<{cpp}>(r.operands[{4 + i}]))' for i in range(count))
+        code = (f'{filled(space)}asm volatile("{name} [%0], {source};" :: {address_in(space)}, {inputs} '
+                f': "memory"); d = mixed({SPACES[space][0]});')
+        rows = [tuple(words_at_random(8)) for _ in range(6)]
+        return Code(name, code, [(row, expected(row)) for row in rows])
+
+    for space in SPACES:
+        turn = itertools.cycle(loads[space]), itertools.cycle(stores[space])
+        for kind in types:
+            for count in (1, 2, 4):
+                if count * bits_of(kind) <= 128:
+                    yield load(space, next(turn[0]), kind, count)
+                    yield store(space, next(turn[1]), kind, count)
+            if kind[0] != "f" and bits_of(kind) < 64:
+                yield load(space, "", kind, 1, wide=True)
+        for how in loads[space]:
+            yield load(space, how, "u32", 1)
+        for how in stores[space]:
+            yield store(space, how, "u32", 1)
+    for name, make in (("ld", load), ("st", store)):
+        for order, kind in itertools.product(orders[name], ("u8", "u16", "u32", "u64", "f32")):
+            # The order comes before the space.
+            made = make("global", "", kind, 1)
+            made.code = made.code.replace(f"{name}.global.", f"{name}.{order}.global.")
+            made.name = made.name.replace(f"{name}.global.", f"{name}.{order}.global.")
+            yield made
+    def simple(name, code):
+        return Code(name, code, [(row, mixed(row)) for row in (tuple(words_at_random(4)) for _ in range(6))])
+    yield simple("cvta.to.shared.u64, cvta.shared.u64",
+                 filled("shared") + 'Word a; asm("{ .reg .u64 s; cvta.to.shared.u64 s, %1; cvta.shared.u64 %0, s; }" '
+                 ': "=l"(a) : "l"(cells[threadIdx.x])); d = mixed(*reinterpret_cast<Word (*)[4]>(a));')
+    yield simple("cvta.to.global.u64, cvta.global.u64",
+                 filled("global") + 'Word a; asm("{ .reg .u64 s; cvta.to.global.u64 s, %1; cvta.global.u64 %0, s; }" '
+                 ': "=l"(a) : "l"(scratch[at])); d = mixed(*reinterpret_cast<Word (*)[4]>(a));')
+    for space, cell, answer in (("shared", "cells[threadIdx.x]", 1), ("shared", "scratch[at]", 0),
+                                ("global", "scratch[at]", 1), ("global", "cells[threadIdx.x]", 0)):
+        yield Code(f"isspacep.{space}", 'unsigned x; asm("{ .reg .pred p; isspacep.' + space +
+                   f' p, %1; selp.u32 %0, 1, 0, p; }}" : "=r"(x) : "l"({cell})); d = x;', [((0,), answer)] * 4)
+
+
+def atomic_instructions():
+    def wrapped(kind, function):
+        bits = bits_of(kind)
+        def operation(old, b, *c):
+            read = (lambda x: signed(x, bits)) if kind[0] == "s" else (lambda x: x)
+            return function(read(old), read(b), *map(read, c)) & ((1 << bits) - 1)
+        return operation
+
+    def real(form):
+        return lambda old, b: form.word(sum_of(form.value(old), form.value(b), "rn"))
+
+    def pair(form):
+        one = real(form)
+        return lambda old, b: one(old >> 16, b >> 16) << 16 | one(old & 0xffff, b & 0xffff)
+
+    table = []
+    for kind in ("u32", "s32", "u64"):
+        table.append(("add", kind, wrapped(kind, lambda a, b: a + b)))
+    for kind in ("u32", "s32", "u64", "s64"):
+        table += [("min", kind, wrapped(kind, min)), ("max", kind, wrapped(kind, max))]
+    for kind in ("b32", "b64"):
+        table += [("and", kind, lambda a, b: a & b), ("or", kind, lambda a, b: a | b),
+                  ("xor", kind, lambda a, b: a ^ b), ("exch", kind, lambda a, b: b),
+                  ("cas", kind, lambda a, b, c: c if a == b else a)]
+    table += [("inc", "u32", lambda a, b: 0 if a >= b else a + 1),
+              ("dec", "u32", lambda a, b: b if a == 0 or a > b else a - 1),
+              ("add", "f32", real(F32)), ("add", "f64", real(F64)), ("add.noftz", "f16x2", pair(F16)),
+              ("add.noftz", "bf16x2", pair(BF16)), ("add.noftz", "f16", real(F16)), ("add.noftz", "bf16", real(BF16))]
+
+    def operands_of(kind, arity):
+        def one():
+            if kind[:1] in "f" or kind[:2] == "bf":
+                form = FORMATS[kind.removesuffix("x2")]
+                draw = lambda: form.word(Fraction(DRAW.randrange(-4000, 4000), 1 << DRAW.randrange(8)))
+                return draw() << 16 | draw() if kind.endswith("x2") else draw()
+            return DRAW.choice(integers(bits_of(kind), 1)[0] + [DRAW.getrandbits(bits_of(kind))])
+        row = [one() for _ in range(arity)]
+        if arity == 3 and DRAW.random() < 0.5:
+            row[1] = row[0]  # a compare that succeeds
+        return tuple(row)
+
+    scopes = itertools.cycle(["", ".cta", ".gpu", ".sys"])
+    orders = itertools.cycle(["", ".relaxed", ".acquire", ".release", ".acq_rel"])
+    for space in SPACES:
+        for operation, kind, function in table:
+            arity = 3 if operation == "cas" else 2
+            cpp, constraint = register_of(kind)
+            for name in ("atom",) if operation in ("exch", "cas") else ("atom", "red"):
+                order, scope = next(orders), next(scopes)
+                if name == "red" and order in (".acquire", ".acq_rel"):
+                    order = ".relaxed"
+                # A scope needs an order and the other way round.
+                qualifiers = order + (scope or ".gpu") if order else ""
+                full = f"{name}{qualifiers}{'.' + space if space else ''}.{operation}.{kind}"
+                inputs = ", ".join([address_in(space)] +
+                                   [f'"{constraint}"(as<{cpp}>(r.operands[{i}]))' for i in range(1, arity)])
+                first = 1 if name == "atom" else 0
+                places = ", ".join(f"%{first + i}" for i in range(1, arity))
+                begin = f"{SPACES[space][0]}[0] = r.operands[0]; {cpp} old = as<{cpp}>(r.operands[0]); "
+                asm = (f'asm volatile("{full} %0, [%1], {places};" : "={constraint}"(old) : {inputs} : "memory"); '
+                       if first else f'asm volatile("{full} [%0], {places};" :: {inputs} : "memory"); ')
+                code = begin + asm + f"d = bits(old) * 3 + {SPACES[space][0]}[0];"
+                rows = [operands_of(kind, arity) for _ in range(24)]
+                yield Code(full, code, [(row, (row[0] * 3 + function(*row)) & MASK64) for row in rows])
+    # The threads of a warp on one cell, in any order.
+    for operation, kind, function in table:
+        if operation in ("exch", "cas", "inc", "dec") or kind[0] in "f" or kind[:2] == "bf":
+            continue
+        cpp, constraint = register_of(kind)
+        code = ("Word* cell = cells[threadIdx.x & ~31]; if (lane == 0) *cell = r.operands[0]; __syncwarp(); "
+                f'asm volatile("red.shared.{operation}.{kind} [%0], %1;" :: '
+                f'"r"(static_cast<unsigned>(__cvta_generic_to_shared(cell))), "{constraint}"(as<{cpp}>(r.operands[1])) '
+                ': "memory"); __syncwarp(); d = *cell;')
+        lanes = [operands_of(kind, 2) for _ in range(32)]
+        total = lanes[0][0]
+        for _, value in lanes:
+            total = function(total, value)
+        yield Code(f"red.shared.{operation}.{kind} by a warp", code, [(row, total) for row in lanes])
+
+
+def warps(count, make):
+    """`make()` gives the operands of each lane of a warp."""
+    return [[tuple(row) for row in make()] for _ in range(count)]
+
+
+def collective_instructions():
+    def of_warps(name, code, all_lanes, expected):
+        """expected(lanes, mask) → a result a lane. The last operand is the mask; lanes outside do nothing."""
+        rows = []
+        for lanes in all_lanes:
+            mask = lanes[0][-1]
+            results = expected(lanes, mask)
+            rows += [(row, results[i] if mask >> i & 1 else 0) for i, row in enumerate(lanes)]
+        index = len(all_lanes[0][0]) - 1
+        guarded = f"const unsigned mask = r.operands[{index}]; if (mask >> lane & 1) {{ {code} }} else d = 0;"
+        return Code(name, guarded, rows)
+
+    masks = [0xffffffff, 0x0000ffff, 0xff00ff00, 0x80000001, 0xfffffffe]
+
+    def source_of(mode, lane, b, c):
+        b, clamp, segment = b & 31, c & 31, c >> 8 & 31
+        most, least = (lane & segment) | (clamp & ~segment & 31), lane & segment
+        j = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": least | (b & ~segment & 31)}[mode]
+        inside = j >= most if mode == "up" else j <= most
+        return (j, 1) if inside else (lane, 0)
+
+    for mode in ("up", "down", "bfly", "idx"):
+        for predicate in (False, True):
+            def lanes(mode=mode):
+                width = DRAW.choice((32, 16, 8, 4, 2))
+                c = (32 - width) << 8 | (0 if mode == "up" else 31)
+                mask = DRAW.choice((0xffffffff, 0xffffffff, 0xffff, 0xffff0000)) if width <= 16 else 0xffffffff
+                # A lane outside of the mask gives nothing: .bfly may leave its segment for one before it.
+                same = DRAW.getrandbits(5) if mask == 0xffffffff else DRAW.randrange(width)
+                return [(DRAW.getrandbits(32), DRAW.getrandbits(6) if mode == "idx" else same, c, mask)
+                        for _ in range(32)]
+            def expected(lanes, mask, mode=mode, predicate=predicate):
+                results = []
+                for lane, (_, b, c, _) in enumerate(lanes):
+                    j, inside = source_of(mode, lane, b, c)
+                    results.append(lanes[j][0] | (inside << 40 if predicate else 0))
+                return results
+            to = "x|p" if predicate else "x"
+            end = "selp.u32 %1, 1, 0, p;" if predicate else "mov.u32 %1, 0;"
+            code = (f'unsigned v, q; asm volatile("{{ .reg .pred p; .reg .b32 x; shfl.sync.{mode}.b32 {to}, %2, %3, %4, %5; '
+                    f'mov.b32 %0, x; {end} }}" : "=r"(v), "=r"(q) : "r"(as<unsigned>(r.operands[0])), '
+                    '"r"(as<unsigned>(r.operands[1])), "r"(as<unsigned>(r.operands[2])), "r"(mask)); d = v | Word(q) << 40;')
+            yield of_warps(f"shfl.sync.{mode}.b32{' with p' if predicate else ''}", code, warps(12, lanes), expected)
+
+    def votes():
+        mask, how = DRAW.choice(masks), DRAW.choice(("all", "none", "some"))
+        return [({"all": 1, "none": 0}.get(how, DRAW.getrandbits(1)), mask) for _ in range(32)]
+
+    def members(lanes, mask):
+        return [row for i, row in enumerate(lanes) if mask >> i & 1]
+
+    tests = {"all": all, "any": any, "uni": lambda votes: len(set(votes)) == 1}
+    for name, test in tests.items():
+        code = (f'unsigned v; asm volatile("{{ .reg .pred p, q; setp.ne.u32 q, %1, 0; vote.sync.{name}.pred p, q, %2; '
+                'selp.u32 %0, 1, 0, p; }" : "=r"(v) : "r"(as<unsigned>(r.operands[0])), "r"(mask)); d = v;')
+        yield of_warps(f"vote.sync.{name}.pred", code, warps(16, votes),
+                       lambda lanes, mask, t=test: [int(t([row[0] for row in members(lanes, mask)]))] * 32)
+    code = ('unsigned v; asm volatile("{ .reg .pred q; setp.ne.u32 q, %1, 0; vote.sync.ballot.b32 %0, q, %2; }" '
+            ': "=r"(v) : "r"(as<unsigned>(r.operands[0])), "r"(mask)); d = v;')
+    yield of_warps("vote.sync.ballot.b32", code, warps(16, votes),
+                   lambda lanes, mask: [sum(row[0] << i for i, row in enumerate(lanes)) & mask] * 32)
+
+    for kind in ("b32", "b64"):
+        cpp, constraint = register_of(kind)
+        def lanes(kind=kind):
+            mask, pool = DRAW.choice(masks), [DRAW.getrandbits(bits_of(kind)) for _ in range(DRAW.choice((1, 1, 3, 9)))]
+            return [(DRAW.choice(pool), mask) for _ in range(32)]
+        def same(lanes, mask):
+            return [sum(1 << j for j in range(32) if mask >> j & 1 and lanes[j][0] == row[0]) for row in lanes]
+        given = f'"{constraint}"(as<{cpp}>(r.operands[0])), "r"(mask)'
+        yield of_warps(f"match.any.sync.{kind}",
+                       f'unsigned v; asm volatile("match.any.sync.{kind} %0, %1, %2;" : "=r"(v) : {given}); d = v;',
+                       warps(12, lanes), same)
+        def every(lanes, mask):
+            one = len({row[0] for row in members(lanes, mask)}) == 1
+            return [(mask | 1 << 40) if one else 0] * 32
+        yield of_warps(f"match.all.sync.{kind}",
+                       f'unsigned v, q; asm volatile("{{ .reg .pred p; match.all.sync.{kind} %0|p, %2, %3; '
+                       f'selp.u32 %1, 1, 0, p; }}" : "=r"(v), "=r"(q) : {given}); d = v | Word(q) << 40;',
+                       warps(12, lanes), every)
+    folds = {("add", "u32"): lambda a, b: a + b, ("add", "s32"): lambda a, b: a + b, ("min", "u32"): min,
+             ("max", "u32"): max, ("min", "s32"): min, ("max", "s32"): max, ("and", "b32"): lambda a, b: a & b,
+             ("or", "b32"): lambda a, b: a | b, ("xor", "b32"): lambda a, b: a ^ b}
+    for (name, kind), function in folds.items():
+        def lanes():
+            mask = DRAW.choice(masks)
+            return [(DRAW.choice(integers(32, 4)[0] + [DRAW.getrandbits(32)] * 8), mask) for _ in range(32)]
+        def fold(lanes, mask, f=function, kind=kind):
+            values = [signed(row[0], 32) if kind[0] == "s" else row[0] for row in members(lanes, mask)]
+            total = values[0]
+            for value in values[1:]:
+                total = f(total, value)
+            return [total & 0xffffffff] * 32
+        yield of_warps(f"redux.sync.{name}.{kind}", f'unsigned v; asm volatile("redux.sync.{name}.{kind} %0, %1, %2;" '
+                       ': "=r"(v) : "r"(as<unsigned>(r.operands[0])), "r"(mask)); d = v;', warps(12, lanes), fold)
+
+
+def matrix_instructions():
+    # Elements of A and B: bits, how a whole number is written.
+    def whole(bits):
+        return lambda v: v & ((1 << bits) - 1)
+    elements = {"f16": (16, lambda v: F16.word(Fraction(v))), "bf16": (16, lambda v: BF16.word(Fraction(v))),
+                "tf32": (32, lambda v: F32.word(Fraction(v))), "f64": (64, lambda v: F64.word(Fraction(v))),
+                "e4m3": (8, lambda v: E4M3.word(Fraction(v))), "e5m2": (8, lambda v: E5M2.word(Fraction(v))),
+                "s8": (8, whole(8)), "u8": (8, whole(8)), "s4": (4, whole(4)), "u4": (4, whole(4)),
+                "b1": (1, whole(1))}
+    ranges = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
+
+    def mma(m, k, d_kind, a_kind, b_kind, c_kind, operation=""):
+        bits = elements[a_kind][0]
+        unit = 64 if bits == 64 else 32
+        pack = unit // bits
+        groups, columns = m // 8, k // (4 * pack)
+        saturates, logic = operation == ".satfinite", operation if "popc" in operation else ""
+        narrow_c, narrow_d = c_kind == "f16", d_kind == "f16"
+        sum_bits = {"f16": 16, "f32": 32, "s32": 32, "f64": 64}
+        write = {"f16": F16.word, "f32": F32.word, "f64": F64.word, "s32": lambda v: int(v) & 0xffffffff}
+        a_count, b_count = groups * columns, columns
+        c_count, d_count = groups * (1 if narrow_c else 2), groups * (1 if narrow_d else 2)
+        rows = []
+        for _ in range(2):
+            draw = lambda kind: DRAW.randint(*ranges.get(kind, (-4, 4)))
+            A = [[draw(a_kind) for _ in range(k)] for _ in range(m)]
+            B = [[draw(b_kind) for _ in range(8)] for _ in range(k)]
+            limit = (1 << 31) - 1 if saturates else 200
+            C = [[DRAW.choice((limit - DRAW.randrange(200), -limit + DRAW.randrange(200), DRAW.randrange(-200, 200)))
+                  for _ in range(8)] for _ in range(m)]
+            D = [[0] * 8 for _ in range(m)]
+            for i, j in itertools.product(range(m), range(8)):
+                if logic:
+                    join = (lambda x, y: x ^ y) if "xor" in logic else (lambda x, y: x & y)
+                    D[i][j] = C[i][j] + sum(join(A[i][l], B[l][j]) for l in range(k))
+                else:
+                    D[i][j] = C[i][j] + sum(A[i][l] * B[l][j] for l in range(k))
+                if saturates:
+                    D[i][j] = max(-1 << 31, min((1 << 31) - 1, D[i][j]))
+            def registers(lane):
+                group, thread = lane >> 2, lane & 3
+                a, b = [], []
+                for i in range(a_count):
+                    row, column = group + 8 * (i % groups), i // groups * 4 * pack + thread * pack
+                    a.append(sum(elements[a_kind][1](A[row][column + e]) << (bits * e) for e in range(pack)))
+                for i in range(b_count):
+                    first = i * 4 * pack + thread * pack
+                    b.append(sum(elements[b_kind][1](B[first + e][group]) << (bits * e) for e in range(pack)))
+                def sums(M, kind, narrow):
+                    words = []
+                    for i in range(groups * 2):
+                        words.append(write[kind](Fraction(M[group + 8 * (i // 2)][thread * 2 + i % 2])))
+                    if narrow:
+                        words = [words[i] | words[i + 1] << 16 for i in range(0, len(words), 2)]
+                    return words
+                return a + b + sums(C, c_kind, narrow_c), sums(D, d_kind, narrow_d)
+            for which in range(d_count):
+                for lane in range(32):
+                    operands, results = registers(lane)
+                    rows.append((tuple(operands) + (which,), results[which]))
+        def kind_of(kind, narrow):
+            return ("double", "d") if kind == "f64" else ("float", "f") if kind == "f32" else ("unsigned", "r")
+        word = ("double", "d") if bits == 64 else ("unsigned", "r")
+        total = a_count + b_count + c_count
+        c_type, d_type = kind_of(c_kind, narrow_c), kind_of(d_kind, narrow_d)
+        inputs = [f'"{word[1]}"(as<{word[0]}>(r.operands[{i}]))' for i in range(a_count + b_count)]
+        inputs += [f'"{c_type[1]}"(as<{c_type[0]}>(r.operands[{i}]))' for i in range(a_count + b_count, total)]
+        outputs = ", ".join(f'"={d_type[1]}"(x[{i}])' for i in range(d_count))
+        at, groups_text = d_count, []
+        for count in (a_count, b_count, c_count):
+            groups_text.append("{" + ", ".join(f"%{at + i}" for i in range(count)) + "}")
+            at += count
+        to = "{" + ", ".join(f"%{i}" for i in range(d_count)) + "}"
+        types = f"{d_kind}.{a_kind}.{b_kind}.{c_kind}"
+        name = f"mma.sync.aligned.m{m}n8k{k}.row.col{'.satfinite' if saturates else ''}.{types}{logic}"
+        code = (f'{d_type[0]} x[{d_count}]; asm volatile("{name} {to}, {", ".join(groups_text)};" : {outputs} : '
+                f'{", ".join(inputs)}); d = bits(x[r.operands[{total}]]);')
+        return Code(name, code, rows)
+
+    for k in (8, 16):
+        for d_kind in ("f16", "f32"):
+            yield mma(16, k, d_kind, "f16", "f16", d_kind)
+        yield mma(16, k, "f32", "bf16", "bf16", "f32")
+    for k in (4, 8):
+        yield mma(16, k, "f32", "tf32", "tf32", "f32")
+    yield mma(8, 4, "f64", "f64", "f64", "f64")
+    for k in (4, 8, 16):
+        yield mma(16, k, "f64", "f64", "f64", "f64")
+    for size, shapes in ((8, ((8, 16), (16, 16), (16, 32))), (4, ((8, 32), (16, 32), (16, 64)))):
+        for (m, k), a_kind, b_kind, operation in itertools.product(shapes, "su", "su", ("", ".satfinite")):
+            yield mma(m, k, "s32", a_kind + str(size), b_kind + str(size), "s32", operation)
+    for (m, k), operation in itertools.product(((8, 128), (16, 128), (16, 256)), (".xor.popc", ".and.popc")):
+        yield mma(m, k, "s32", "b1", "b1", "s32", operation)
+    for a_kind, b_kind in itertools.product(("e4m3", "e5m2"), repeat=2):
+        yield mma(16, 32, "f32", a_kind, b_kind, "f32")
+
+    # Matrices of 8 × 8 16-bit numbers: lane i holds row i % 8 of the matrix i / 8 in two words.
+    tile = "Word (*tile)[4] = cells + (threadIdx.x & ~31); "
+    row_address = '"r"(static_cast<unsigned>(__cvta_generic_to_shared(tile[r.operands[2]])))'
+    def halves(row):
+        return [(row[h // 4] >> (16 * (h % 4))) & 0xffff for h in range(8)]
+    for count, trans in itertools.product((1, 2, 4), (False, True)):
+        rows = []
+        for which in range(count):
+            order = list(range(32))
+            DRAW.shuffle(order)  # the rows may lie anywhere
+            lanes = [(*words_at_random(2), order[i], which) for i in range(32)]
+            matrix = [halves(lanes[order[8 * which + i]]) for i in range(8)]
+            for lane in range(32):
+                i, j = lane >> 2, 2 * (lane & 3)
+                low, high = (matrix[j][i], matrix[j + 1][i]) if trans else (matrix[i][j], matrix[i][j + 1])
+                rows.append((lanes[lane], low | high << 16))
+        name = f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' if trans else ''}.shared.b16"
+        to = ", ".join(f"%{i}" for i in range(count))
+        outputs = ", ".join(f'"=r"(x[{i}])' for i in range(count))
+        code = (f'{tile}tile[lane][0] = r.operands[0]; tile[lane][1] = r.operands[1]; __syncwarp(); unsigned x[{count}]; '
+                f'asm volatile("{name} {{{to}}}, [%{count}];" : {outputs} : {row_address} : "memory"); '
+                'd = x[r.operands[3]]; __syncwarp();')
+        yield Code(name, code, rows)
+        # The other way round: what lies in row `lane` afterwards.
+        order = list(range(32))
+        DRAW.shuffle(order)
+        lanes = [(*words_at_random(2), order[i]) for i in range(32)]
+        registers = [[lanes[lane][i // 2] >> (32 * (i % 2)) & 0xffffffff for i in range(count)] for lane in range(32)]
+        stored = {}
+        for matrix in range(count):
+            for i in range(8):
+                row = []
+                for j in range(8):
+                    lane, part = (j * 4 + i // 2, i & 1) if trans else (i * 4 + j // 2, j & 1)
+                    row.append(registers[lane][matrix] >> (16 * part) & 0xffff)
+                stored[order[8 * matrix + i]] = row
+        rows = []
+        for lane in range(32):
+            row = stored.get(lane, [0] * 8)
+            low, high = (sum(h << (16 * i) for i, h in enumerate(row[k:k + 4])) for k in (0, 4))
+            rows.append((lanes[lane], mixed([low, high])))
+        name = name.replace("ldmatrix", "stmatrix")
+        source = ", ".join(f"%{i + 1}" for i in range(count))
+        inputs = ", ".join(f'"r"(static_cast<unsigned>(r.operands[{i // 2}] >> {32 * (i % 2)}))' for i in range(count))
+        code = (f'{tile}tile[lane][0] = tile[lane][1] = 0; __syncwarp(); asm volatile("{name} [%0], {{{source}}};" :: '
+                f'{row_address}, {inputs} : "memory"); __syncwarp(); const Word row[] = {{tile[lane][0], tile[lane][1]}}; '
+                'd = mixed(row); __syncwarp();')
+        yield Code(name, code, rows)
+    lanes = [(DRAW.getrandbits(32),) for _ in range(32)]
+    part = lambda i, j: lanes[4 * i + j // 2][0] >> (16 * (j & 1)) & 0xffff
+    name = "movmatrix.sync.aligned.m8n8.trans.b16"
+    yield Code(name, f'unsigned x; asm volatile("{name} %0, %1;" : "=r"(x) : "r"(as<unsigned>(r.operands[0]))); d = x;',
+               [(row, part(2 * (i & 3), i >> 2) | part(2 * (i & 3) + 1, i >> 2) << 16) for i, row in enumerate(lanes)])
+
+
+def copy_instructions():
+    shared = "static_cast<unsigned>(__cvta_generic_to_shared(cells[threadIdx.x]))"
+    inverted = "for (int i = 0; i < 4; ++i) cells[threadIdx.x][i] = ~r.operands[i]; "
+    source = "for (int i = 0; i < 4; ++i) scratch[at][i] = r.operands[i]; "
+    ends = {"wait_all": "cp.async.wait_all;", "groups": "cp.async.commit_group; cp.async.wait_group 0;"}
+
+    def copied(row, size, given):
+        data = bytearray(bytes_of([~word & MASK64 for word in row[:4]]))
+        data[:size] = bytes_of(row[:4])[:given] + bytes(size - given)
+        return mixed(words_of(bytes(data)))
+
+    for (how, size), (end, text), by_register in itertools.product(
+            (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)), ends.items(), (False, True)):
+        rows = []
+        for given in range(size + 1) if by_register else [size] * 4:
+            row = (*words_at_random(4), given)
+            rows.append((row, copied(row, size, given)))
+        name = f"cp.async.{how}.shared.global {size}{' with a source size' if by_register else ''}, {end}"
+        last = ", %2" if by_register else ""
+        code = (f'{inverted}{source}asm volatile("cp.async.{how}.shared.global [%0], [%1], {size}{last}; {text}" :: '
+                f'"r"({shared}), "l"(scratch[at]), "r"(as<unsigned>(r.operands[4])) : "memory"); '
+                'd = mixed(cells[threadIdx.x]);')
+        yield Code(name, code, rows)
+
+    barrier = "const unsigned bar = static_cast<unsigned>(__cvta_generic_to_shared(&bars[threadIdx.x])); "
+    wait = ('asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; '
+            '@!p bra again; }" :: "r"(bar) : "memory"); ')
+    fence = 'asm volatile("fence.proxy.async;" ::: "memory"); '  # what follows is of another proxy
+    for size in (16, 32):
+        code = (f'{barrier}{inverted}{source}{fence}asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar) : "memory"); '
+                f'asm volatile("{{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], {size}; }}" :: "r"(bar) : "memory"); '
+                'asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], '
+                f'{size}, [%2];" :: "r"({shared}), "l"(scratch[at]), "r"(bar) : "memory"); {wait}'
+                'd = mixed(cells[threadIdx.x]);')
+        rows = [tuple(words_at_random(4)) for _ in range(8)]
+        yield Code(f"cp.async.bulk.shared::cluster.global {size}", code, [(row, copied(row, size, size)) for row in rows])
+        group = ('asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory"); ')
+        out = ("for (int i = 0; i < 4; ++i) { cells[threadIdx.x][i] = r.operands[i]; "
+               "scratch[at][i] = ~r.operands[i]; } " + fence)
+        code = (f'{out}asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], {size};" :: '
+                f'"l"(scratch[at]), "r"({shared}) : "memory"); {group}d = mixed(scratch[at]);')
+        yield Code(f"cp.async.bulk.global.shared::cta {size}", code, [(row, copied(row, size, size)) for row in rows])
+    reductions = [("add", "u32", lambda a, b: a + b), ("add", "s32", lambda a, b: a + b), ("add", "u64", lambda a, b: a + b),
+                  ("min", "u32", min), ("max", "u32", max), ("min", "s32", min), ("max", "s32", max),
+                  ("min", "u64", min), ("max", "s64", max), ("and", "b32", lambda a, b: a & b),
+                  ("or", "b64", lambda a, b: a | b), ("xor", "b32", lambda a, b: a ^ b),
+                  ("inc", "u32", lambda a, b: 0 if a >= b else a + 1),
+                  ("dec", "u32", lambda a, b: b if a == 0 or a > b else a - 1)]
+    for name, kind, function in reductions:
+        bits = bits_of(kind)
+        rows = []
+        for _ in range(8):
+            row = tuple(words_at_random(4))
+            both = [bytes_of([~word & MASK64 for word in row]), bytes_of(row)]
+            size, result = bits // 8, bytearray()
+            for i in range(0, 32, size):
+                old, new = (int.from_bytes(data[i:i + size], "little") for data in both)
+                if kind[0] == "s":
+                    old, new = signed(old, bits), signed(new, bits)
+                result += (function(old, new) & ((1 << bits) - 1)).to_bytes(size, "little")
+            rows.append((row, mixed(words_of(bytes(result)))))
+        full = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{name}.{kind}"
+        code = (f'{out}asm volatile("{full} [%0], [%1], 32;" :: "l"(scratch[at]), "r"({shared}) : "memory"); '
+                f'{group}d = mixed(scratch[at]);')
+        yield Code(full, code, rows)
+
+    # Phases: each hexadecimal digit of the second operand is a step; tests add a bit to the result.
+    def phases(expected, steps):
+        pending, bytes_open, phase, result = expected, 0, 0, 0
+        for step in steps:
+            if step in (0, 1):  # one or two arrivals
+                pending -= step + 1
+            elif step == 2:
+                bytes_open += 16
+            elif step == 3:
+                bytes_open -= 16
+            elif step == 4:  # an arrival that expects bytes
+                bytes_open += 16
+                pending -= 1
+            else:
+                result = result << 1 | int(phase != step - 5)
+            if pending == 0 and bytes_open == 0:
+                phase, pending = phase ^ 1, expected
+        return result
+
+    def allowed(expected):
+        pending, bytes_open, steps = expected, 0, []
+        while len(steps) < 16:
+            step = DRAW.randrange(7)
+            if step == 3 and bytes_open == 0 or step == 4 and pending < 1 or step in (0, 1) and pending < step + 1:
+                continue
+            # The phase must not end by an arrival that leaves bytes open, then arrive again: none is pending.
+            pending -= {0: 1, 1: 2, 4: 1}.get(step, 0)
+            bytes_open += {2: 16, 3: -16, 4: 16}.get(step, 0)
+            if pending == 0 and bytes_open == 0:
+                pending = expected
+            steps.append(step)
+        return steps
+
+    rows = []
+    for _ in range(96):
+        count = DRAW.randint(1, 5)
+        steps = allowed(count)
+        rows.append(((count, sum(step << (4 * i) for i, step in enumerate(steps))), phases(count, steps)))
+    names = ["mbarrier.arrive.shared::cta.b64 s, [%1];", "mbarrier.arrive.shared::cta.b64 s, [%1], 2;",
+             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
+             "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
+             "mbarrier.arrive.expect_tx.shared::cta.b64 s, [%1], 16;"]
+    cases = "".join(f'if (step == {i}) asm volatile("{{ .reg .b64 s; {text} }}" : "+r"(x) : "r"(bar) : "memory"); '
+                    for i, text in enumerate(names))
+    for wait_name in ("test_wait", "try_wait"):
+        code = (f'{barrier}unsigned x = 0; d = 0; asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), '
+                '"r"(as<unsigned>(r.operands[0])) : "memory"); for (int i = 0; i < 16; ++i) { const int step = '
+                f'r.operands[1] >> (4 * i) & 15; {cases}if (step >= 5) {{ asm volatile("{{ .reg .pred p; '
+                f'mbarrier.{wait_name}.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }}" : "=r"(x) : "r"(bar), '
+                '"r"(step - 5) : "memory"); d = d << 1 | x; } }')
+        yield Code(f"mbarrier phases, {wait_name}.parity", code, rows)
+
+
 CLASSES = {
     "integers": integer_instructions,
     "bits": bit_instructions,
@@ -584,6 +1243,13 @@ CLASSES = {
     "halves": half_instructions,
     "conversions": conversions,
     "approximations": approximations,
+    "fp8": fp8_conversions,
+    "packed": packed_instructions,
+    "memory": memory_instructions,
+    "atomics": atomic_instructions,
+    "collectives": collective_instructions,
+    "matrices": matrix_instructions,
+    "copies": copy_instructions,
 }
 
 HEAD = """// Generated by tests/emulator/ptx_conformance.py {name}
@@ -593,7 +1259,13 @@ HEAD = """// Generated by tests/emulator/ptx_conformance.py {name}
 using Word = unsigned long long;
 template <class T> __host__ __device__ T as(Word word) {{ T value; memcpy(&value, &word, sizeof value); return value; }}
 template <class T> __device__ Word bits(T value) {{ Word word = 0; memcpy(&word, &value, sizeof value); return word; }}
-struct Row {{ Word operands[4], expected; }};
+struct Row {{ Word operands[{operands}], expected; }};
+alignas(32) __device__ Word scratch[{most}][4];  // a cell a row
+template <class T, int n> __device__ Word mixed(const T (&all)[n]) {{
+  Word sum = 0;
+  for (int i = 0; i < n; ++i) sum += bits(all[i]) * (2 * i + 1);
+  return sum;
+}}
 enum Compare {{ kBits, kF16, kBf16, kF16x2, kBf16x2, kF32, kF64, kRelative, kAbsolute }};
 
 bool is_nan(Word word, int fraction, int width) {{
@@ -640,21 +1312,27 @@ void check(const char* name, Kernel kernel, const Row* rows, int count, Compare 
 
 
 def program(name):
-    text, calls = [HEAD.format(name=name)], []
-    for i, instruction in enumerate(CLASSES[name]()):
+    instructions = list(CLASSES[name]())
+    width = max(4, *(len(row) for instruction in instructions for row, _ in instruction.rows))
+    most = max(len(instruction.rows) for instruction in instructions)
+    text, calls = [HEAD.format(name=name, operands=width, most=most)], []
+    for i, instruction in enumerate(instructions):
         result, constraint = register_of(instruction.result)
         sources = [register_of(kind) for kind in instruction.operands]
         inputs = ", ".join(f'"{c}"(as<{t}>(r.operands[{k}]))' for k, (t, c) in enumerate(sources))
         operands = ", ".join(f"%{k + 1}" for k in range(len(sources)))
         operands += f", {instruction.immediate}" if hasattr(instruction, "immediate") else ""
         code = getattr(instruction, "text", f"{instruction.name} %0, {operands};")
+        body = f'{result} d;\n  asm("{code}" : "={constraint}"(d) : {inputs});'
+        if isinstance(instruction, Code):
+            body = (f"alignas(32) __shared__ Word cells[128][4];\n  __shared__ Word bars[128];\n"
+                    f"  const int lane = threadIdx.x & 31;\n  Word d;\n  {instruction.code}")
         text.append(f"__global__ void k{i}(const Row* rows, Word* got, int n) {{\n"
                     f"  const int at = blockIdx.x * blockDim.x + threadIdx.x;\n  if (at >= n) return;\n"
-                    f"  const Row r = rows[at];\n  {result} d;\n"
-                    f'  asm("{code}" : "={constraint}"(d) : {inputs});\n  got[at] = bits(d);\n}}')
+                    f"  const Row r = rows[at];\n  {body}\n  got[at] = bits(d);\n}}")
         text.append(f"const Row rows{i}[] = {{")
         for row, expected in instruction.rows:
-            words = ", ".join(f"{word:#x}" for word in list(row) + [0] * (4 - len(row)))
+            words = ", ".join(f"{word:#x}" for word in list(row) + [0] * (width - len(row)))
             text.append(f"    {{{{{words}}}, {expected:#x}}},")
         text.append("};")
         how = "kBits"

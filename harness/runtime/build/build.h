@@ -63,6 +63,11 @@ struct EmulatedArtifact : Artifact {
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 
+/// The objects of the emulator that are compiled with CUDA's headers and linked into every program; they stay
+/// in the cache.
+/// @error no compiler, no CUDA headers, disk full.
+Result<std::vector<std::filesystem::path>> build_emulator_objects(const Resources& resources);
+
 /// What nvcc says about a source that is judged on the CPU: g++ accepts code that nvcc rejects, such as a
 /// host variable in a kernel.
 struct NvccCheck {

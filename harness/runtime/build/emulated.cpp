@@ -311,15 +311,40 @@ Result<fs::path> cached_object(const Toolchain& tools, const Resources& resource
   return object;
 }
 
+/// What every program is linked with besides the library.
+Result<std::vector<fs::path>> objects_of_emulator(const Toolchain& tools, const Resources& resources,
+                                                  const fs::path& cache, const fs::path& scratch) {
+  auto compiled = [&](const std::string& name, const std::string& text) {
+    return cached_object(tools, resources, cache, scratch, name, text, "-std=gnu++17");
+  };
+  std::vector<fs::path> objects;
+  CAPSTONE_TRY(fs::path boundary,
+               compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
+  objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
+  for (const std::string name : kOwnSources) {
+    CAPSTONE_TRY(std::string text, read_file(tools.runtime / (name + ".cpp")));
+    CAPSTONE_TRY(fs::path object, compiled(name, text));
+    objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
 /// The user's path of a file that the compiler named relative to the source's folder.
 std::string user_path(const fs::path& source, const std::string& file) {
   return fs::path(file).is_absolute() ? file : (source.parent_path() / file).string();
 }
 
 bool belongs_to_library(std::string_view name) {
-  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl",
-                                  "nvrtc", "cub/", "thrust/", "cutlass/", "cute/", "cuda/"})
+  for (std::string_view prefix :
+       {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "cub/", "thrust/",
+        "cutlass/", "cute/", "cuda/", "torch/", "ATen/", "c10/", "pybind11/"})
     if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+bool of_pytorch(std::string_view header) {
+  for (std::string_view folder : {"torch/", "ATen/", "c10/", "pybind11/"})
+    if (header.starts_with(folder)) return true;
   return false;
 }
 
@@ -475,21 +500,11 @@ class EmulatedBuild {
   }
 
   Result<std::vector<fs::path>> own_objects() {
-    auto compiled = [&](const std::string& name, const std::string& text) {
-      return cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), name, text,
-                           "-std=gnu++17");
-    };
-    std::vector<fs::path> objects;
-    CAPSTONE_TRY(fs::path boundary,
-                 compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
-    objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
-    for (const std::string name : kOwnSources) {
-      CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
-      CAPSTONE_TRY(fs::path object, compiled(name, text));
-      objects.push_back(std::move(object));
-    }
+    CAPSTONE_TRY(std::vector<fs::path> objects,
+                 objects_of_emulator(tools_, *request_.resources, cache_, own_scratch_.path()));
     if (!request_.problem) return objects;
-    CAPSTONE_TRY(fs::path adapter, compiled("adapter", adapter_));
+    CAPSTONE_TRY(fs::path adapter, cached_object(tools_, *request_.resources, cache_, own_scratch_.path(),
+                                                 "adapter", adapter_, "-std=gnu++17"));
     objects.push_back(std::move(adapter));
     return objects;
   }
@@ -580,9 +595,14 @@ class EmulatedBuild {
       if (end != std::string::npos && belongs_to_library(header) &&
           (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
         refuse(*result().first_error,
-               request_.problem ? "library header '" + header + "' cannot be used on the CPU backend"
-                                : fmt::format("library header '{}' is not among the CUDA headers in {}",
-                                              header, tools_.headers.string()));
+               request_.problem
+                   ? "library header '" + header + "' cannot be used on the CPU backend" +
+                         (of_pytorch(header) ? "; a PyTorch extension is judged as a .py that loads it" : "")
+               : of_pytorch(header) ? "header '" + header +
+                                          "' is not in the stand-in for PyTorch: call what it has in "
+                                          "Python, around the extension"
+                                    : fmt::format("library header '{}' is not among the CUDA headers in {}",
+                                                  header, tools_.headers.string()));
     }
     return false;
   }
@@ -953,6 +973,13 @@ class EmulatedBuild {
   void explain_link_failure(const ProcessResult& process, const CompilerStep& linking) {
     result().log += process.err;
     for (const UndefinedReference& missing : undefined_references(process.err)) {
+      if (!request_.problem && missing.symbol.starts_with("capstone_")) {  // of the worker's main()
+        result().first_error = CompilerMessage{
+            file_name(), 0, 0,
+            "no source defines main(); functions that Python calls are run by a .py that loads them"};
+        result().log = result().first_error->text + "\n";
+        return;
+      }
       if (missing.symbol == "launch") {
         result().first_error =
             CompilerMessage{file_name(), 0, 0, "the file defines no extern \"C\" void launch(...)"};
@@ -1025,6 +1052,13 @@ class EmulatedBuild {
 };
 
 }  // namespace
+
+Result<std::vector<fs::path>> build_emulator_objects(const Resources& resources) {
+  CAPSTONE_TRY(const Toolchain tools, find_toolchain(resources, BuildVariant::kFast));
+  const fs::path cache = resources.cache / "emulated";
+  CAPSTONE_TRY(const ScratchFolder scratch, ScratchFolder::create(cache));
+  return objects_of_emulator(tools, resources, cache, scratch.path());
+}
 
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   std::error_code ignored;

@@ -12,6 +12,7 @@
 #include "harness/runtime/build/compiler.h"
 #include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/neighbours.h"
+#include "harness/runtime/python/extensions.h"
 #include "harness/runtime/sandbox/sandbox.h"
 #include "harness/runtime/worker/report.h"
 
@@ -174,8 +175,25 @@ Result<ProgramRun> run_every_check(ProgramRequest request, const Resources& reso
 }
 }  // namespace
 
+namespace {
+/// What both kinds of programs are run with.
+ProcessSpec spec_of(const ProgramRequest& request) {
+  ProcessSpec spec;
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout);
+  spec.env = {{"CAPSTONE_SCHEDULE", fmt::format("{}:{}", request.schedule, request.seed)},
+              {"CAPSTONE_TIME_LIMIT", std::to_string(limit.count())}};
+  // The program's own watch says where it was. Where it cannot, it is ended from here.
+  spec.timeout = capstone_emu::kMostWaits * request.timeout + kPatience;
+  spec.max_memory = request.max_memory;
+  spec.max_file = kLargestProgramFile;
+  spec.max_tasks = kMaxProgramTasks;
+  return spec;
+}
+}  // namespace
+
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources) {
   if (request.every_check) return run_every_check(request, resources);
+  if (request.source.extension() == ".py") return run_python_program(request, spec_of(request), resources);
   Sandbox sandbox = Sandbox::detect(resources);
   BuildRequest build;
   build.source = request.source;
@@ -193,18 +211,19 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   if (!run.build.result.ok) return run;
 
   std::error_code ignored;
+  if (!request.output.empty()) {
+    std::error_code code;
+    fs::copy_file(run.build.program, request.output, fs::copy_options::overwrite_existing, code);
+    if (code)
+      return fail("cannot write the program: " + code.message(), request.output.string(),
+                  "name a file in a folder that exists");
+    run.process.end = ProcessResult::End::kExited;
+    return run;
+  }
   const std::filesystem::path folder = std::filesystem::absolute(request.source, ignored).parent_path();
-  ProcessSpec spec;
+  ProcessSpec spec = spec_of(request);
   spec.argv = {run.build.program.string()};
   spec.argv.insert(spec.argv.end(), request.arguments.begin(), request.arguments.end());
-  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout);
-  spec.env = {{"CAPSTONE_SCHEDULE", fmt::format("{}:{}", request.schedule, request.seed)},
-              {"CAPSTONE_TIME_LIMIT", std::to_string(limit.count())}};
-  // The program's own watch says where it was. Where it cannot, it is ended from here.
-  spec.timeout = capstone_emu::kMostWaits * request.timeout + kPatience;
-  spec.max_memory = request.max_memory;
-  spec.max_file = kLargestProgramFile;
-  spec.max_tasks = kMaxProgramTasks;
   constexpr int kReport = 3;  // the program's number of it
   Descriptor report;
   if (request.observe) {

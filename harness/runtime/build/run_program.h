@@ -29,6 +29,8 @@ struct ProgramRequest {
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
   bool confined = true;  ///< false: a program of this project's that needs what the sandbox refuses; only on
                          ///< a GPU
+  std::filesystem::path output = {};  ///< the program is kept in this file and not run; empty: it is run
+  std::string python = "auto";  ///< of a .py: find_python()
   bool observe = false;  ///< instrumented, whatever `variant` says, and every kernel's counts are reported
 };
 
@@ -41,7 +43,8 @@ struct ProgramRun {
 };
 
 /// Builds the program and runs it isolated as a candidate is: no network, no home, limits on time, memory and
-/// output. It may read the folder of its source.
+/// output. It may read the folder of its source. A .py runs in a Python with PyTorch; the extensions with CUDA
+/// code that it loads are built and run in the emulator (harness/emulator/torch/capstone_torch.py).
 /// @error no compiler, no CUDA headers, no such file; a source that does not compile is not an Error.
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources);
 

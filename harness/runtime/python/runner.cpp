@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/files.h"
+#include "harness/runtime/python/extensions.h"
 
 namespace capstone {
 namespace {
@@ -154,6 +155,11 @@ std::vector<std::string> arguments_of(const PythonWork& work) {
   return arguments;
 }
 
+/// A candidate on the CPU whose extensions the emulator runs.
+bool emulates_extensions(const PythonWork& work) {
+  return !work.cuda && !work.candidate.empty() && builds_extensions(work.candidate);
+}
+
 Surroundings surroundings_of(const PythonWork& work) {
   std::error_code code;
   fs::create_directories(work.builds / "tmp", code);
@@ -183,8 +189,14 @@ StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
   }
   arguments.insert(arguments.begin(),
                    {work.python->program.string(), (scripts_of(work) / "worker.py").string()});
-  return Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda,
-                              surroundings_of(work));
+  Surroundings surroundings = surroundings_of(work);
+  if (emulates_extensions(work)) {
+    if (auto allowed = allow_extensions(surroundings, *work.resources, work.builds); !allowed)
+      return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported, allowed.error().what,
+                                          allowed.error().where, allowed.error().hint, "not_judgeable"});
+    arguments.insert(arguments.end(), {"--extensions", extension_script(*work.resources).string()});
+  }
+  return Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda, surroundings);
 }
 
 }  // namespace

@@ -467,6 +467,68 @@ class ModelNew(nn.Module):
   EXPECT_EQ(m.gate_one, GateOne::kNotJudgeable) << first_problem(m);
 }
 
+// A row's softmax by one thread, as an extension. `launch`: how; `begin`: of the function.
+std::string softmax_extension(const std::string& launch, const std::string& begin = "") {
+  return std::string(kHead) + R"py(
+from torch.utils.cpp_extension import load_inline
+
+source = """
+#include <torch/extension.h>
+__global__ void softmax_rows(const float* x, float* y, int rows, int cols) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float most = -INFINITY, sum = 0;
+  for (int i = 0; i < cols; ++i) most = fmaxf(most, x[row * cols + i]);
+  for (int i = 0; i < cols; ++i) sum += expf(x[row * cols + i] - most);
+  for (int i = 0; i < cols; ++i) y[row * cols + i] = expf(x[row * cols + i] - most) / sum;
+}
+torch::Tensor softmax(torch::Tensor x) {
+)py" + begin + R"py(
+  TORCH_CHECK(x.is_cuda(), "x must be on the GPU");
+  auto y = torch::empty_like(x);
+  const int rows = x.size(0), cols = x.size(1);
+)py" + launch +
+         R"py(
+  return y;
+}
+"""
+extension = load_inline("rows", cpp_sources="torch::Tensor softmax(torch::Tensor x);", cuda_sources=source,
+                        functions=["softmax"])
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        assert x.is_cuda
+        return extension.softmax(x.contiguous())
+)py";
+}
+
+TEST_F(Torch, AnExtensionWithCudaCodeRunsInTheEmulator) {
+  const Measurement m = judged("softmax", softmax_extension("softmax_rows<<<(rows + 63) / 64, 64>>>"
+                                                            "(x.data_ptr<float>(), y.data_ptr<float>(), rows, cols);"));
+  EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
+  EXPECT_EQ(m.environment.at("device"), "CPU (PyTorch; extensions in the emulator)");
+}
+
+TEST_F(Torch, AnExtensionThatIsWrongIsFound) {
+  const Measurement rows = judged("softmax", softmax_extension("softmax_rows<<<(rows + 63) / 64, 64>>>"
+                                                               "(x.data_ptr<float>(), y.data_ptr<float>(), rows - 1, cols);"));
+  EXPECT_NE(rows.gate_one, GateOne::kPassed);
+  const Measurement bounds = judged("softmax", softmax_extension("softmax_rows<<<(rows + 63) / 64, 64>>>"
+                                                                 "(x.data_ptr<float>(), y.data_ptr<float>(), rows + 9999, cols);"));
+  EXPECT_EQ(bounds.gate_one, GateOne::kUndefined) << first_problem(bounds);
+  EXPECT_NE(first_problem(bounds).find("out of bounds"), std::string::npos) << first_problem(bounds);
+}
+
+TEST_F(Torch, WhatAnExtensionLacksHereIsNamed) {
+  const Measurement lacks = judged("softmax", softmax_extension("y = torch::softmax(x, 1);"));
+  EXPECT_EQ(lacks.gate_one, GateOne::kNotJudgeable);
+  EXPECT_NE(first_problem(lacks).find("rows.cu:16: the stand-in for PyTorch has no softmax()"), std::string::npos)
+      << first_problem(lacks);
+  const Measurement wrong = judged("softmax", softmax_extension("y = x", "  return nothing;"));
+  EXPECT_EQ(wrong.gate_one, GateOne::kBuildFailed);
+  EXPECT_NE(first_problem(wrong).find("rows.cu:12:"), std::string::npos) << first_problem(wrong);
+}
+
 TEST_F(Torch, OutputsOfAnotherShapeTypeOrNumberAreWrong) {
   auto softmax = [&](const std::string& result) {
     return judged("softmax", std::string(kHead) +

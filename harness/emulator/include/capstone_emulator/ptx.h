@@ -26,7 +26,7 @@ struct Input {
   T value;
 };
 template <class T>
-Input(const T&) -> Input<std::decay_t<T>>;
+Input(const T&) -> Input<std::decay_t<const T>>;  // an array of constants is a pointer to constants
 /// An operand that is written, and read when its constraint starts with '+'.
 template <class T>
 struct Output {

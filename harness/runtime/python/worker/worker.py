@@ -9,6 +9,7 @@ import argparse
 import ast
 import gc
 import importlib.metadata
+import importlib.util
 import os
 import re
 import sys
@@ -110,6 +111,8 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
     for frame in traceback.extract_tb(problem.__traceback__):
         if frame.filename in files:
             answer.update(file=frame.filename, line=frame.lineno)
+    if type(problem).__name__ in ("BuildFailure", "KernelFailure") and hasattr(problem, "said"):
+        return failure_of_extension(problem, answer)
     if isinstance(problem, SyntaxError) and problem.filename in files:
         answer.update(file=problem.filename, line=problem.lineno or 0)
     if memory := memory_that_ran_out(problem):
@@ -131,7 +134,8 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
     elif on_cpu and "not supported in interpreter mode" in message:
         answer.update(kind="not_judgeable", hint="Triton's interpreter lacks this: a GPU has it, see "
                                                  "`capstone measure --bundle`")
-    elif on_cpu and re.search("cuda|nvcc" if interpreted else "cuda|triton|nvcc", message, re.IGNORECASE):
+    elif on_cpu and re.search("cuda|nvidia|nvcc" if interpreted else "cuda|nvidia|triton|nvcc", message,
+                              re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
         answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: "
@@ -142,6 +146,21 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception", interpret
         answer.update(kind="undefined_behaviour", hint="an index leaves its tensor: run compute-sanitizer "
                                                        "on it")
     answer["traceback"] = trace_of(problem)
+    return answer
+
+
+def failure_of_extension(problem, answer):
+    """An extension of the emulator did not build, or one of its kernels failed: what was said of it."""
+    lines = problem.said.splitlines()
+    kind = "undefined_behaviour"
+    if type(problem).__name__ == "BuildFailure":
+        kind = "not_judgeable" if problem.not_judgeable else "build"
+        lines = [line for line in lines if "error:" in line] or lines
+    elif "not judgeable on the CPU" in problem.said:
+        kind = "not_judgeable"
+    hints = [line.split("hint:", 1)[1].strip() for line in problem.said.splitlines() if "hint:" in line]
+    answer.update(kind=kind, message=(lines or ["the extension failed"])[0].removeprefix("capstone: "),
+                  hint=hints[0] if hints else "", traceback=problem.said[-LONGEST_TRACE:])
     return answer
 
 
@@ -249,6 +268,11 @@ class Worker:
         if self._triton:
             self._watch, answer["triton"] = self._triton.install(self._files)
             self._findings = self._triton.Finding
+        if self._options.extensions:
+            specification = importlib.util.spec_from_file_location("capstone_torch", self._options.extensions)
+            extensions = importlib.util.module_from_spec(specification)
+            specification.loader.exec_module(extensions)
+            extensions.install()
         try:
             self._subject = Subject(self._options.reference, self._options.candidate, self._options.arm,
                                     self._options.device)
@@ -482,6 +506,7 @@ def options_of(arguments):
     parser.add_argument("--reference", required=True)
     parser.add_argument("--arm", default="eager")
     parser.add_argument("--candidate", default="")
+    parser.add_argument("--extensions", default="")
     return parser.parse_args(arguments)
 
 
