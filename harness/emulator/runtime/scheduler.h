@@ -217,8 +217,12 @@ extern thread_local __constinit BlockRunner* g_runner CAPSTONE_TLS;
 
 class BlockRunner {
  public:
-  /// The runner of the calling OS thread while it executes a kernel; null in host code.
-  static BlockRunner* current() { return g_runner; }
+  /// The runner of the calling OS thread while it executes a kernel; null in host code. It knows which thread
+  /// runs; g_runner itself may be behind.
+  static BlockRunner* current() {
+    if (thread_state.row_end) g_runner->settle();
+    return g_runner;
+  }
 
   /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
   void run(Grid& grid);
@@ -296,6 +300,10 @@ class BlockRunner {
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
+  void set_states(unsigned ended);
+  void begin_row();
+  void settle();
+  bool ended_in_one_row();
   Thread* next_unstarted();
   Thread* take_ready();
   Thread* pick();
@@ -349,6 +357,8 @@ class BlockRunner {
   Schedule numbered_for_ = Schedule::kForward;
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
+  // threads may run in rows; no thread's state has been set since the block began
+  bool rows_ = false, states_unset_ = false;
   void* main_stack_ = nullptr;
   void* aside_ =
       nullptr;  // the stack of the running thread while other blocks have the OS thread; null: it is not so
