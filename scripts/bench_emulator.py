@@ -3,8 +3,8 @@
 
     scripts/bench_emulator.py [--capstone PROGRAM] [--cxx COMPILER] [--repeats NUMBER] [--variant fast|races|memory]
 
-The kernels are in tests/bench/emulator_styles.cu. Both run on one core (taskset). Times are those of the best
-repeat; results are compared. Exit code: 1 where they differ or a program fails.
+The kernels are in tests/bench/emulator_styles.cu. Both run on one core (taskset). Times are processor time of
+the best repeat; results are compared. Exit code: 1 where they differ or a program fails.
 """
 
 import argparse

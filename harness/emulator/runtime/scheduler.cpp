@@ -102,8 +102,8 @@ void BlockRunner::prepare_for(Grid& grid) {
   if (copies_.size() < count_) copies_.resize(count_);
   if (multiply_groups_.size() < count_) multiply_groups_.resize(count_);
   if (warps_.size() < warps) warps_.resize(warps);
-  if (at_barrier_.empty()) at_barrier_.resize(kMaxThreads + 1);
-  ready_.reset(kMaxThreads);
+  at_barrier_.resize(ReadyQueue::kSize);
+  ready_.reset();
   number_threads(config.block);
   if (std::exchange(copies_used_, false))
     for (std::size_t i = 0; i < copies_.size(); ++i) {
@@ -155,7 +155,7 @@ void BlockRunner::run(Grid& grid) {
                 taken = 0;  // blocks that were taken from the grid and have not started: [next, taken)
   std::deque<BlockRunner*> aside;
   std::size_t together = 1, made = 0, turns = 0;
-  auto since = Clock::now();
+  Clock::time_point since;  // when a block last ended, while others stand aside
   prepare_for(grid);
   for (;;) {
     BlockRunner* runner = nullptr;
@@ -195,10 +195,11 @@ void BlockRunner::run(Grid& grid) {
             it = over ? ended.erase(it) : it + 1;
           }
       }
-      since = Clock::now();
+      if (!aside.empty()) since = Clock::now();
       turns = 0;
       continue;
     }
+    if (aside.empty()) since = Clock::now();
     aside.push_back(runner);
     ++turns;
     // The instrumented build counts steps, not time, so that every run is the same.
@@ -220,7 +221,7 @@ void BlockRunner::run_until_it_waits(void* stack_pointer) {
   observe::block_ends(!grid_->failed);
   if (grid_->failed) {
     idle_ = all_;
-    ready_.reset(kMaxThreads);
+    ready_.reset();
     for (const Fiber* fiber : all_) unpoison(fiber->stack, fiber->size);  // frames that were abandoned
   } else {
     check_red_zones();

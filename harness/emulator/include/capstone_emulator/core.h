@@ -141,12 +141,12 @@ void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int l
 int barrier_result(BarrierKind kind);
 
 static inline __attribute__((always_inline)) void block_barrier(const char* file, int line) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_barrier(BarrierKind::kSync, 0, file, line, &save)) switch_stack(save, to);
 }
 static inline __attribute__((always_inline)) int block_barrier(BarrierKind kind, int predicate, const char* file,
                                                                int line) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_barrier(kind, predicate, file, line, &save)) switch_stack(save, to);
   return barrier_result(kind);
 }
@@ -201,7 +201,7 @@ struct WarpOp {
 };
 void* arrive_at_collective(WarpOp& op, void*** save);
 static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_collective(op, &save)) switch_stack(save, to);
 }
 /// The lanes that are converged here: waits until no other lane can join.
