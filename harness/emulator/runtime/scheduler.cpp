@@ -155,7 +155,7 @@ void BlockRunner::run(Grid& grid) {
                 taken = 0;  // blocks that were taken from the grid and have not started: [next, taken)
   std::deque<BlockRunner*> aside;
   std::size_t together = 1, made = 0, turns = 0;
-  Clock::time_point since;  // when a block last ended, while others stand aside
+  auto since = Clock::now();
   prepare_for(grid);
   for (;;) {
     BlockRunner* runner = nullptr;
@@ -195,11 +195,10 @@ void BlockRunner::run(Grid& grid) {
             it = over ? ended.erase(it) : it + 1;
           }
       }
-      if (!aside.empty()) since = Clock::now();
+      since = Clock::now();
       turns = 0;
       continue;
     }
-    if (aside.empty()) since = Clock::now();
     aside.push_back(runner);
     ++turns;
     // The instrumented build counts steps, not time, so that every run is the same.
