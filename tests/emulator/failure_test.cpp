@@ -138,6 +138,19 @@ __global__ void k(float* y) {
   EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
 }
 
+TEST(Failure, AThreadBehindOthersThatEndedIsNamed) {
+  const std::string source = kHead + R"(
+__global__ void k(float* y) {
+  if (threadIdx.x % 16 == 3) __syncwarp(1u << threadIdx.x % 32);
+  if (threadIdx.y == 2 && threadIdx.z == 1 && threadIdx.x == 21) y[threadIdx.x] = 1;  // here
+}
+)" + launch("k<<<3, dim3(32, 4, 2)>>>(nullptr);");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "crash");
+  EXPECT_EQ(answer.value("thread", Json()), Json({21, 2, 1})) << answer;
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+}
+
 TEST(Failure, DivisionByZeroIsACrashAndTheWorkerLivesOn) {
   const EmulatedArtifact artifact = build(kHead + R"(
 __global__ void k(const float* x, float* y, int64_t n) { y[threadIdx.x] = 7 / int(x[threadIdx.x]); }

@@ -161,6 +161,27 @@ TEST(Launch, AKernelThatIsCalledWithoutItIsAnError) {
   accepts("template <> capstone_emu_global void t(int* p) {} int main() { t<<<1, 1>>>((int*)0); }");
 }
 
+TEST(Launch, OfAFunctionWithoutGlobalIsRefused) {
+  const std::string functions =
+      "void host(int* p) {} capstone_emu_device int device(int* p) { return *p; } "
+      "capstone_emu_global void k(int* p) {} template <class T> void typed(T* p) {}\n";
+  const auto refuses = [&](const std::string& call, const std::string& name) {
+    EXPECT_EQ(only_finding(functions + "int main() {\n  " + call + "\n}"),
+              "kernel.cu:3: '" + name + "' is launched, but it is no kernel: its declaration lacks __global__");
+  };
+  refuses("host<<<1, 1>>>(nullptr);", "host");
+  refuses("device<<<1, 1>>>(nullptr);", "device");
+  refuses("::host<<<1, 1>>>(nullptr);", "host");
+  refuses("typed<int><<<1, 1>>>(nullptr);", "typed");
+  const auto accepts = [&](const std::string& text) {
+    EXPECT_TRUE(rewrite_file(functions + text).findings.empty()) << text;
+  };
+  accepts("int main() { k<<<1, 1>>>(nullptr); auto host = k; host<<<1, 1>>>(nullptr); }");
+  accepts("void run(void (*host)(int*)) { host<<<1, 1>>>(nullptr); }");
+  accepts("template <class F> void run(F host) { host<<<1, 1>>>(nullptr); }");
+  accepts("capstone_emu_global void host(float* p) {} int main() { host<<<1, 1>>>((float*)0); }");
+}
+
 TEST(Launch, BoundsAreTheFirstStatementOfTheKernel) {
   const Rewritten result = rewrite_file(
       "template <int N> capstone_emu_global void capstone_emu_launch_bounds(f<N, 2>(1), 2) k(int* p) { *p = "

@@ -82,6 +82,7 @@ class Rewriter {
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
     kernels_ = declared_kernels();
     refuse_calls_of_kernels();
+    refuse_launches_of_functions();
     refuse_reference_parameters();
     if (options_.keep_main) keep_kernel_addresses();
     if (options_.keep_main && !options_.observed) keep_lanes_in_step();
@@ -538,6 +539,32 @@ class Rewriter {
       if (!others.contains(text(i)))
         report(Finding::Kind::kError, i, "kernel '" + std::string(text(i)) + "' is called without <<<>>>",
                "launch it: " + std::string(text(i)) + "<<<blocks, threads>>>(…)");
+  }
+
+  // f<<<1, 1>>>(x), where f has no __global__: nvcc refuses it, and here it would run. A name that is also
+  // declared as something else, such as a pointer to a kernel, is left alone.
+  void refuse_launches_of_functions() {
+    std::set<std::string_view> functions, others;
+    for (const std::size_t name : kernels_) others.insert(text(name));
+    for (std::size_t i = 1; i < count() && !launches_.empty(); ++i) {
+      if (!is_identifier(i)) continue;
+      const bool typed = is_identifier(i - 1) || is(i - 1, "*") || is(i - 1, "&") || is(i - 1, ">");
+      if (typed && !in_function_[i] && is(i + 1, "("))
+        functions.insert(text(i));
+      else if (declares(i) || (is(i - 1, "*") && is(i + 1, ")")))  // also void (*f)(int*)
+        others.insert(text(i));
+    }
+    for (const auto& [begin, launch] : launches_) {
+      std::size_t name = is(begin, "::") ? begin + 1 : begin;
+      while (is(name + 1, "::")) name += 2;
+      if (behind_template_arguments(name + 1) != launch.callee_end || others.contains(text(name)) ||
+          !functions.contains(text(name)))
+        continue;
+      const std::string callee(text(name));
+      report(Finding::Kind::kError, name,
+             "'" + callee + "' is launched, but it is no kernel: its declaration lacks __global__",
+             "declare it __global__ void " + callee + "(…), or call it without <<<>>>");
+    }
   }
 
   // nvcc passes the address of what a reference means, and the kernel changes the original, if a GPU can

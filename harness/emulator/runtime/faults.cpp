@@ -189,7 +189,7 @@ void on_time_out(int, siginfo_t*, void* raw_context) {
   const TimeOutPhase phase = time_out_phase();
   if (phase == TimeOutPhase::kNone) return;
   const Registers registers = registers_of(raw_context);
-  BlockRunner* runner = BlockRunner::current();
+  BlockRunner* const runner = g_runner;  // which may be in the middle of what current() would change
   if (runner && runner->on_fiber(registers.stack_pointer) && belongs_to_candidate(registers.program_counter))
     runner->leave_at_time_limit(registers.program_counter);
   if (phase == TimeOutPhase::kHost) report_host_failure(timed_out_on_the_host(registers));

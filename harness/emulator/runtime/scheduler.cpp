@@ -102,8 +102,8 @@ void BlockRunner::prepare_for(Grid& grid) {
   if (copies_.size() < count_) copies_.resize(count_);
   if (multiply_groups_.size() < count_) multiply_groups_.resize(count_);
   if (warps_.size() < warps) warps_.resize(warps);
-  if (at_barrier_.empty()) at_barrier_.resize(kMaxThreads + 1);
-  ready_.reset(kMaxThreads);
+  at_barrier_.resize(ReadyQueue::kSize);
+  ready_.reset();
   number_threads(config.block);
   if (std::exchange(copies_used_, false))
     for (std::size_t i = 0; i < copies_.size(); ++i) {
@@ -220,7 +220,7 @@ void BlockRunner::run_until_it_waits(void* stack_pointer) {
   observe::block_ends(!grid_->failed);
   if (grid_->failed) {
     idle_ = all_;
-    ready_.reset(kMaxThreads);
+    ready_.reset();
     for (const Fiber* fiber : all_) unpoison(fiber->stack, fiber->size);  // frames that were abandoned
   } else {
     check_red_zones();
@@ -272,10 +272,10 @@ void BlockRunner::run_block(std::uint64_t k) {
   observe::block_begins(*this, index, {arena_, arena_size_, statics_}, cluster_);
   begin_dynamic();
   publish_arena();
-  for (unsigned i = 0; i < count_; ++i) {
-    threads_[i].state = State::kNotStarted;
-    threads_[i].fiber = nullptr;
-  }
+  thread_state.row_end = 0;
+  rows_ = !observe::kOn && !cluster_ && (schedule_ == Schedule::kForward || schedule_ == Schedule::kWarp);
+  states_unset_ = rows_;
+  if (!rows_) set_states(0);
   for (unsigned first = 0, w = 0; first < count_; first += kWarpSize, ++w) {
     const unsigned lanes = count_ - first;
     warps_[w].present = lanes >= kWarpSize ? ~0u : (1u << lanes) - 1;
@@ -311,16 +311,62 @@ void BlockRunner::start_on(Thread& thread, Fiber* fiber) {
   thread.stack_pointer = prepare_stack(*fiber, fiber_main);
 }
 
+/// The first `ended` threads have ended, and no other one has begun.
+void BlockRunner::set_states(unsigned ended) {
+  for (unsigned i = 0; i < count_; ++i) {
+    threads_[i].state = i < ended ? State::kDone : State::kNotStarted;
+    threads_[i].fiber = nullptr;
+  }
+}
+
+// ---- rows: threads that end one after another, without a look at the scheduler between them ---------------
+
+/// From the running thread on, if all before it have ended: then none waits for one of the row to end.
+inline void BlockRunner::begin_row() {
+  if (rows_ && started_ == done_ + 1) thread_state.row_end = count_;
+}
+
+/// A thread of the row calls the runtime: those before it have ended, and it is the one that runs.
+void BlockRunner::settle() {
+  thread_state.row_end = 0;
+  const unsigned first = thread_->linear, running = thread_state.linear;
+  Fiber* const fiber = thread_->fiber;
+  if (std::exchange(states_unset_, false)) set_states(running);
+  for (unsigned i = first; i < running; ++i) {
+    threads_[i].state = State::kDone;
+    warps_[i / kWarpSize].exited |= 1u << (i % kWarpSize);
+  }
+  if (first < running) fruitless_yields_ = barriers_ = 0;
+  done_ += running - first;
+  started_ = running + 1;
+  thread_ = &threads_[running];
+  thread_->fiber = fiber;
+  thread_->state = State::kRunning;
+}
+
+/// The whole block was one row, of which the runtime has seen nothing.
+inline bool BlockRunner::ended_in_one_row() {
+  if (!states_unset_ || thread_state.linear + 1 != count_) return false;
+  thread_state.row_end = 0;
+  started_ = done_ = count_;
+  return true;
+}
+
 // Runs threads on one stack for as long as they end without waiting: a kernel without barriers never
 // switches.
 void BlockRunner::fiber_loop() {
   void (*const body)(void*) = grid_->body;
   void* const arguments = grid_->arguments;
   for (;;) {
+    begin_row();
     body(arguments);
     Fiber* fiber = thread_->fiber;
-    finish_thread();
-    Thread* next = take_ready();
+    Thread* next = nullptr;
+    if (!ended_in_one_row()) {
+      if (thread_state.row_end) settle();
+      finish_thread();
+      next = take_ready();
+    }
     if (!next) {
       next = next_unstarted();
       if (next) {
@@ -443,7 +489,7 @@ void BlockRunner::yield() {
 }
 
 void yield_to_others() {
-  if (g_runner) g_runner->yield();
+  if (BlockRunner* const runner = BlockRunner::current()) runner->yield();
 }
 
 // ---- __activemask -----------------------------------------------------------------------------------------
@@ -457,7 +503,10 @@ unsigned BlockRunner::active_mask(const char* file, int line) {
   return thread.active;
 }
 
-unsigned active_mask(const char* file, int line) { return g_runner ? g_runner->active_mask(file, line) : 1u; }
+unsigned active_mask(const char* file, int line) {
+  BlockRunner* const runner = BlockRunner::current();
+  return runner ? runner->active_mask(file, line) : 1u;
+}
 
 /// No other thread can run: the threads of a warp that wait at one __activemask() are converged there.
 bool BlockRunner::release_active_masks() {
@@ -524,7 +573,7 @@ void BlockRunner::lock_step(const volatile void* object, unsigned place, Step st
 }
 
 void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line) {
-  if (g_runner) g_runner->lock_step(object, place, step, file, line);
+  if (BlockRunner* const runner = BlockRunner::current()) runner->lock_step(object, place, step, file, line);
 }
 
 /// No other thread can run: of each warp, the lanes at the first place in the source go on. So lanes meet
@@ -566,12 +615,14 @@ Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std:
 
 void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint,
                        int cuda_error) {
+  if (thread_state.row_end) settle();
   record_failure(describe(kind, file, line, std::move(message), std::move(hint), cuda_error));
   leave_kernel();
 }
 
 void BlockRunner::leave_kernel() {
   grid_->failed = true;
+  thread_state.row_end = 0;
   void* abandoned;
   switch_stack(&abandoned, main_stack_);
   __builtin_unreachable();

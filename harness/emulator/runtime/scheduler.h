@@ -85,8 +85,9 @@ struct Warp {
 /// A ring of thread numbers that are ready to run.
 class ReadyQueue {
  public:
-  void reset(unsigned capacity) {
-    if (ring_.size() < capacity + 1) ring_.resize(capacity + 1);
+  static constexpr std::size_t kSize = kMaxThreads + 1;
+  void reset() {
+    ring_.resize(kSize);
     head_ = tail_ = 0;
   }
   bool empty() const { return head_ == tail_; }
@@ -95,7 +96,7 @@ class ReadyQueue {
     tail_ = next(tail_);
   }
   void push_front(std::uint32_t thread) {
-    head_ = (head_ ? head_ : ring_.size()) - 1;
+    head_ = (head_ ? head_ : kSize) - 1;
     ring_[head_] = thread;
   }
   std::uint32_t pop_front() {
@@ -103,22 +104,22 @@ class ReadyQueue {
     head_ = next(head_);
     return thread;
   }
-  /// Takes the waiting list over as it is, in O(1). Only when empty.
+  /// Takes the waiting list over as it is, in O(1). Only when empty, and if it has kSize elements.
   void adopt(std::vector<std::uint32_t>& waiting, unsigned count) {
     std::swap(ring_, waiting);
     head_ = 0;
     tail_ = count;
   }
-  std::size_t size() const { return tail_ >= head_ ? tail_ - head_ : tail_ + ring_.size() - head_; }
+  std::size_t size() const { return tail_ >= head_ ? tail_ - head_ : tail_ + kSize - head_; }
   /// Brings the k-th element to the front by swapping.
   void bring_to_front(std::size_t k) {
     std::size_t i = head_ + k;
-    if (i >= ring_.size()) i -= ring_.size();
+    if (i >= kSize) i -= kSize;
     std::swap(ring_[head_], ring_[i]);
   }
 
  private:
-  std::size_t next(std::size_t i) const { return i + 1 == ring_.size() ? 0 : i + 1; }
+  static std::size_t next(std::size_t i) { return i + 1 == kSize ? 0 : i + 1; }
   std::vector<std::uint32_t> ring_;
   std::size_t head_ = 0, tail_ = 0;
 };
@@ -217,14 +218,19 @@ extern thread_local __constinit BlockRunner* g_runner CAPSTONE_TLS;
 
 class BlockRunner {
  public:
-  /// The runner of the calling OS thread while it executes a kernel; null in host code.
-  static BlockRunner* current() { return g_runner; }
+  /// The runner of the calling OS thread while it executes a kernel; null in host code. It knows which thread
+  /// runs; g_runner itself may be behind.
+  static BlockRunner* current() {
+    if (thread_state.row_end) g_runner->settle();
+    return g_runner;
+  }
 
   /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
   void run(Grid& grid);
 
   // --- requests of the running CUDA thread ---
   void* barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
+  void* quick_barrier(BarrierKind kind, const char* file, int line, void*** save);
   int barrier_result(BarrierKind kind) const;
   void* collective(WarpOp& op, void*** save);
   unsigned active_mask(const char* file, int line);
@@ -296,6 +302,10 @@ class BlockRunner {
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
+  void set_states(unsigned ended);
+  void begin_row();
+  void settle();
+  bool ended_in_one_row();
   Thread* next_unstarted();
   Thread* take_ready();
   Thread* pick();
@@ -349,6 +359,8 @@ class BlockRunner {
   Schedule numbered_for_ = Schedule::kForward;
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
+  // threads may run in rows; no thread's state has been set since the block began
+  bool rows_ = false, states_unset_ = false;
   void* main_stack_ = nullptr;
   void* aside_ =
       nullptr;  // the stack of the running thread while other blocks have the OS thread; null: it is not so

@@ -50,11 +50,10 @@ const std::vector<SharedSlot>& shared_slots() { return slot_table().slots; }
 std::size_t shared_slots_size() { return slot_table().size; }
 
 bool is_shared(const void* pointer) {
-  const BlockRunner* runner = BlockRunner::current();
-  return runner && runner->owns(pointer);
+  return g_runner && g_runner->owns(pointer);
 }
-std::size_t dynamic_shared_size() { return BlockRunner::current()->grid().config.dynamic_shared; }
-void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
+std::size_t dynamic_shared_size() { return g_runner->grid().config.dynamic_shared; }
+void begin_shared_slot(const SharedSlot& slot) { g_runner->begin_slot(slot); }
 
 void BlockRunner::prepare_arena() {
   // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an

@@ -10,6 +10,7 @@
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cub/block/block_scan.cuh>
 #include <cub/cub.cuh>
@@ -57,6 +58,18 @@ __global__ void block_primitives(const int* in, int* sums, int* scans, int* sort
   __syncthreads();
   Sort(storage.sort).Sort(items);
   cub::BlockStore<int, 64, 2>().Store(sorted, items);
+}
+__global__ void block_histogram(const unsigned char* in, unsigned* bins) {
+  using Histogram = cub::BlockHistogram<unsigned char, 64, 4, 256, cub::BLOCK_HISTO_ATOMIC>;
+  __shared__ typename Histogram::TempStorage storage;
+  __shared__ unsigned counts[256];
+  unsigned char items[4];
+  for (int i = 0; i < 4; ++i) items[i] = in[threadIdx.x * 4 + i];
+  Histogram(storage).Histogram(items, counts);
+  __syncthreads();
+  Histogram(storage).Composite(items, counts);
+  __syncthreads();
+  for (int bin = threadIdx.x; bin < 256; bin += 64) bins[bin] = counts[bin];
 }
 __global__ void warp_primitives(int* out) {
   __shared__ cub::WarpReduce<int>::TempStorage reduce[2];
@@ -110,6 +123,15 @@ int main() {
   }
   expect(out[0] == 127 * 64 && out[1] == 127 && out[2] == even, "cub::BlockReduce");
   for (int i = 0; i < 128; ++i) expect(sorted[i] == i, "cub::BlockRadixSort");
+  unsigned char* bytes_in;
+  unsigned* bins;
+  cudaMallocManaged(&bytes_in, 256);
+  cudaMallocManaged(&bins, 256 * sizeof(unsigned));
+  for (int i = 0; i < 256; ++i) bytes_in[i] = static_cast<unsigned char>(i * i % 7);
+  block_histogram<<<1, 64>>>(bytes_in, bins);
+  cudaDeviceSynchronize();
+  for (int bin = 0; bin < 256; ++bin)
+    expect(bins[bin] == 2u * static_cast<unsigned>(std::count(bytes_in, bytes_in + 256, bin)), "cub::BlockHistogram");
   warp_primitives<<<1, 64>>>(out);
   cudaDeviceSynchronize();
   expect(out[0] == 31 * 16 && out[1] == 31 * 16 + 32 * 32 && out[2] == 9 && out[3] == 9,

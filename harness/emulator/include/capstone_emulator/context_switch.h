@@ -17,10 +17,10 @@ namespace capstone_emu {
 #if CAPSTONE_NATIVE_SWITCH && defined(__x86_64__)
 
 /// Saves the current state in *save and continues at `to`. A suspended stack holds, from its top: the address
-/// to resume at, the frame pointer. 128 bytes are skipped for the red zone of the ABI.
+/// to resume at, the frame pointer. They may lie where the ABI has its red zone: only functions that call none
+/// use that, and whoever switches has called the runtime for `to`. A block's stacks then fit the nearest cache.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   asm volatile(
-      "leaq -128(%%rsp), %%rsp\n\t"
       "pushq %%rbp\n\t"
       "leaq 1f(%%rip), %%rax\n\t"
       "pushq %%rax\n\t"
@@ -29,8 +29,7 @@ static inline __attribute__((always_inline)) void switch_stack(void** save, void
       "popq %%rax\n\t"
       "jmpq *%%rax\n"
       "1:\n\t"
-      "popq %%rbp\n\t"
-      "leaq 128(%%rsp), %%rsp"
+      "popq %%rbp"
       : "+D"(save), "+S"(to)
       :
       : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0",

@@ -29,6 +29,7 @@ struct ThreadState {
   const std::uint32_t* slot_epoch;  ///< per shared slot: the block it was last initialised for
   std::uint32_t epoch;            ///< number of the running block
   unsigned spin;                  ///< atomics and fences so far: every so often one lets others run
+  unsigned row_end;               ///< next_of_row() may go on below this thread of the block; 0: not at all
   unsigned cluster_rank;          ///< of this block in its cluster
   char* const* cluster_arenas;    ///< shared_base of each block of the cluster; null without one
 };
@@ -140,12 +141,12 @@ void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int l
 int barrier_result(BarrierKind kind);
 
 static inline __attribute__((always_inline)) void block_barrier(const char* file, int line) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_barrier(BarrierKind::kSync, 0, file, line, &save)) switch_stack(save, to);
 }
 static inline __attribute__((always_inline)) int block_barrier(BarrierKind kind, int predicate, const char* file,
                                                                int line) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_barrier(kind, predicate, file, line, &save)) switch_stack(save, to);
   return barrier_result(kind);
 }
@@ -200,7 +201,7 @@ struct WarpOp {
 };
 void* arrive_at_collective(WarpOp& op, void*** save);
 static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
-  void** save;
+  void** save __attribute__((uninitialized));
   if (void* to = arrive_at_collective(op, &save)) switch_stack(save, to);
 }
 /// The lanes that are converged here: waits until no other lane can join.
@@ -230,6 +231,23 @@ constexpr void loop_hint() {
     if (__builtin_expect((++thread_state.spin & 255u) == 0, 0)) yield_to_others();
 }
 bool in_kernel();
+
+/// Threads that run one after another in one loop, as far as none of them waits. The runtime learns which of them
+/// have ended when one calls it (BlockRunner::settle). The members keep in registers what each thread sets.
+struct Row {
+  unsigned linear = thread_state.linear;
+  Index3 index = running_index();
+  static Index3 running_index();
+  /// The running thread has ended. @return true if the one behind it runs now
+  bool next();
+};
+template <class Body>
+CAPSTONE_UNOBSERVED inline __attribute__((always_inline)) void run_row(const Body& body) {
+  if constexpr (observed_by_hooks) return body();
+  Row row;
+  do body();
+  while (row.next());
+}
 
 // ---- asynchronous copies: done at issue or as late as legal, as the schedule says -------------------------
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled);
@@ -337,7 +355,7 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
   };
   auto call = [](void* raw) CAPSTONE_UNOBSERVED {
     Frame& frame = *static_cast<Frame*>(raw);
-    std::apply(frame.body, frame.values);
+    run_row([&frame]() CAPSTONE_UNOBSERVED { std::apply(frame.body, frame.values); });
   };
   LaunchConfig sized = config;
   sized.argument_bytes = sizeof(Frame);

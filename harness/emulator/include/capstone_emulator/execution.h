@@ -12,6 +12,25 @@ inline constexpr int warpSize = 32;
 
 namespace capstone_emu {
 
+inline __attribute__((always_inline)) Index3 Row::running_index() { return {threadIdx.x, threadIdx.y, threadIdx.z}; }
+inline __attribute__((always_inline)) bool Row::next() {
+  if (++linear >= thread_state.row_end) return false;
+  if (__builtin_expect(++index.x == blockDim.x, 0)) {
+    index.x = 0;
+    if (++index.y == blockDim.y) {
+      index.y = 0;
+      ++index.z;
+    }
+    threadIdx.y = index.y;
+    threadIdx.z = index.z;
+  }
+  threadIdx.x = index.x;
+  thread_state.linear = linear;
+  thread_state.lane = linear % static_cast<unsigned>(warpSize);
+  thread_state.spin = 0;
+  return true;
+}
+
 inline Index3 index_of(dim3 d) { return {d.x, d.y, d.z}; }
 
 /// What stands between `<<<` and `>>>`. Streams do not matter: every launch is complete when it returns.
@@ -40,7 +59,7 @@ inline KeptLaunch keep_arguments(const LaunchConfig& where, void (*kernel)(Param
   if (!(... && accepts(where, ++number, *static_cast<std::decay_t<Parameters>*>(arguments[I])))) return {};
   return {[](void* raw) CAPSTONE_UNOBSERVED {
             auto& [kernel, values] = *static_cast<Frame*>(raw);
-            std::apply(kernel, values);
+            run_row([&]() CAPSTONE_UNOBSERVED { std::apply(kernel, values); });
           },
           new Frame{kernel, {*static_cast<std::decay_t<Parameters>*>(arguments[I])...}},
           [](void* raw) { delete static_cast<Frame*>(raw); }, sizeof(Frame)};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../capstone_emulator/atomics.h"
 #include "../../capstone_emulator/library.h"
 #include "../../capstone_emulator/synchronisation.h"
 
@@ -66,6 +67,7 @@ enum BlockReduceAlgorithm {
   BLOCK_REDUCE_WARP_REDUCTIONS
 };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 enum BlockLoadAlgorithm {
   BLOCK_LOAD_DIRECT,
   BLOCK_LOAD_STRIPED,
@@ -227,6 +229,31 @@ class BlockRadixSort {
     for (int i = 0; i < kItems; ++i) keys[i] = storage_.key[first + i], values[i] = storage_.value[first + i];
   }
   TempStorage& storage_;
+};
+
+/// Counts with atomics whatever the algorithm: so the histogram may lie in shared or global memory, and its
+/// counters are of a type that atomicAdd() takes.
+template <class T, int kX, int kItems, int kBins, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int kY = 1,
+          int kZ = 1>
+class BlockHistogram {
+ public:
+  struct TempStorage {};
+  BlockHistogram() = default;
+  explicit BlockHistogram(TempStorage&) {}
+  template <class Counter>
+  void InitHistogram(Counter (&histogram)[kBins]) {
+    for (int bin = detail::rank(); bin < kBins; bin += kX * kY * kZ) histogram[bin] = 0;
+  }
+  template <class Counter>
+  void Composite(T (&items)[kItems], Counter (&histogram)[kBins]) {
+    for (const T& item : items) atomicAdd(&histogram[item], Counter{1});
+  }
+  template <class Counter>
+  void Histogram(T (&items)[kItems], Counter (&histogram)[kBins]) {
+    InitHistogram(histogram);
+    __syncthreads();
+    Composite(items, histogram);
+  }
 };
 
 template <class T, int kX, int kItems, BlockLoadAlgorithm kHow = BLOCK_LOAD_DIRECT, int kY = 1, int kZ = 1>

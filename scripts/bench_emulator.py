@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Prints how long eight styles of kernels take in the emulator, beside the same loops of g++ -O2 on one core.
+
+    scripts/bench_emulator.py [--capstone PROGRAM] [--cxx COMPILER] [--repeats NUMBER] [--variant fast|races|memory]
+
+The kernels are in tests/bench/emulator_styles.cu. Both run on one core (taskset). Times are processor time of
+the best repeat; results are compared. Exit code: 1 where they differ or a program fails.
+"""
+
+import argparse
+import datetime
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "tests/bench/emulator_styles.cu"
+TOLERANCE = 0.02  # sums of floats in another order, and other random numbers
+
+
+def answer(words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def processor():
+    names = [line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]
+    return names[0] if names else "unknown processor"
+
+
+def milliseconds(seconds):
+    return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{1000 * seconds:.0f} ms"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--capstone", default=ROOT / "build/release/bin/capstone")
+    parser.add_argument("--cxx", default="g++")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--variant", choices=["fast", "races", "memory"], default="fast")
+    options = parser.parse_args()
+    one_core = [shutil.which("taskset") or sys.exit("taskset is missing: install util-linux"), "-c", "0"]
+    check = [] if options.variant == "fast" else ["--check", options.variant]
+    emulated = [*one_core, options.capstone, "run", "--timeout", "600", *check, SOURCE, "--"]
+    wrong = False
+    with tempfile.TemporaryDirectory() as folder:
+        plain = f"{folder}/plain"
+        answer([options.cxx, "-O2", "-std=c++17", "-DPLAIN", "-x", "c++", SOURCE, "-o", plain])
+        print(f"{datetime.date.today()}, one core of {processor()}\n")
+        print("| program | g++ -O2 | emulator | factor |\n|---|---|---|---|")
+        for name in answer([plain]).splitlines():
+            times = []
+            sums = []
+            for words in ([*one_core, plain], emulated):
+                seconds, value = answer([*words, name, str(options.repeats)]).split()
+                times.append(float(seconds))
+                sums.append(float(value))
+            differs = abs(sums[0] - sums[1]) > TOLERANCE * abs(sums[0])
+            wrong |= differs
+            print(f"| {name} | {milliseconds(times[0])} | {milliseconds(times[1])} | "
+                  f"{times[1] / times[0]:.1f} |{f'  results differ: {sums}' if differs else ''}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
