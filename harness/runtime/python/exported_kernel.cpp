@@ -8,6 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/runtime/build/compiler.h"
 
 namespace capstone {
 namespace {
@@ -41,6 +42,11 @@ Json signature_of(const Problem& problem) {
 // A fat binary of one kernel, as the replayer finds it in a build.
 Result<std::string> fat_binary(const fs::path& cubin, const std::string& arch, const CudaToolkit& toolkit) {
   const fs::path made = fs::path(cubin).replace_extension(".fatbin");
+  std::error_code code;
+  fs::remove(made, code);  // a hostile source could have put a link there
+  if (!is_own_file(cubin))
+    return fail("the process that follows forward() left no device code", cubin.string(), {},
+                ExitCode::kGateOneFailed);
   ProcessSpec spec;
   spec.argv = {(toolkit.nvcc.parent_path() / "fatbinary").string(), "-64", "--create=" + made.string(),
                fmt::format("--image3=kind=elf,sm={},file={}", arch.substr(3), cubin.string())};
@@ -168,14 +174,20 @@ Result<ExportedKernel> export_triton(const PythonWork& work, const std::vector<S
   if (!started) return fail(worker_error(started.error(), work));
   auto said = (*started)->ask(request, kExport, -1);
   if (!said) return fail(worker_error(said.error(), work));
-  const Json& answer = said->message;
-  std::vector<std::string> code;
-  for (std::size_t i = 0; i < answer.at("names").size(); ++i) {
-    CAPSTONE_TRY(std::string bytes, fat_binary(work.builds / fmt::format("{}.cubin", i), arch, toolkit));
-    code.push_back(std::move(bytes));
+  started->reset();  // from here on, nothing changes its files
+  try {
+    const Json& answer = said->message;
+    std::vector<std::string> code;
+    for (std::size_t i = 0; i < answer.at("names").size(); ++i) {
+      CAPSTONE_TRY(std::string bytes, fat_binary(work.builds / fmt::format("{}.cubin", i), arch, toolkit));
+      code.push_back(std::move(bytes));
+    }
+    return ExportedKernel{source_of(work, answer, code, arch, digest), code.size(),
+                          answer.at("covered").get<std::size_t>(), answer.at("triton").get<std::string>()};
+  } catch (const Json::exception&) {  // the candidate's process is not trusted
+    return fail("the process that follows forward() gave no whole answer", work.candidate.string(), {},
+                ExitCode::kGateOneFailed);
   }
-  return ExportedKernel{source_of(work, answer, code, arch, digest), code.size(),
-                        answer.at("covered").get<std::size_t>(), answer.at("triton").get<std::string>()};
 }
 
 }  // namespace capstone

@@ -181,6 +181,9 @@ class Exported(unittest.TestCase):
                                ("return x.sum(0)", ".sum of a tensor"),
                                ("return x", "did not allocate"),
                                (self.COPY + "return y, y", "2 tensors"),
+                               ("return torch.empty((x.shape[1], x.shape[0]))", "shape"),
+                               (self.COPY + "scale[(1,)](x, y, n, FACTOR=2.0, BLOCK=64, num_ctas=2)\nreturn y",
+                                "clusters"),
                                (self.COPY + "tuned[(1,)](x, y, n)\nreturn y", "2 configurations"),
                                (self.COPY + "return torch.empty(x.shape, dtype=torch.int32)", "int32")):
             with self.subTest(forward=forward), self.assertRaises(Refusal) as raised:

@@ -471,6 +471,9 @@ class Exporter(Worker):
                 refuse(f"forward() returns for {output.place.text} what it did not allocate")
             if got.dtype != output.dtype:
                 refuse(f"{output.place.text} has the type {got.dtype}, the problem says {output.dtype}")
+            if len(got.shape) != len(output.shape) or not all(
+                    ours == theirs for ours, theirs in zip(got.shape, output.shape)):
+                refuse(f"{output.place.text} has the shape {list(got.shape)}, the problem says {list(output.shape)}")
             got.place.text, got.place.own = output.place.text, False
         return call
 
@@ -539,8 +542,8 @@ class Exporter(Worker):
             elif kind in INTEGERS:
                 text = value.text if isinstance(value, Size) else str(value)
                 lines.append(f"const auto {variable} = static_cast<{INTEGERS[kind]}>({text});")
-            elif kind == "fp32":
-                text = value.text if isinstance(value, Number) else f"{float(value).hex()}"
+            elif kind == "fp32" and (isinstance(value, Number) or math.isfinite(value)):
+                text = value.text if isinstance(value, Number) else float(value).hex()
                 lines.append(f"const auto {variable} = static_cast<float>({text});")
             else:
                 refuse(f"{function.__name__} takes {name} as {kind}")
