@@ -453,10 +453,6 @@ MODE = OnOrdinaryMemory()
 
 def install():
     """Before the program's modules are loaded."""
-    from torch.utils import cpp_extension
-
-    OWN.update(load=cpp_extension.load, load_inline=cpp_extension.load_inline)
-    cpp_extension.load, cpp_extension.load_inline = load, load_inline
     properties = types.SimpleNamespace(name="capstone's emulator", major=9, minor=0, warp_size=32,
                                        multi_processor_count=MULTIPROCESSORS, total_memory=80 << 30)
     for name, value in {"get_device_properties": lambda device=None: properties,
@@ -468,6 +464,10 @@ def install():
                         "manual_seed_all": lambda seed: None}.items():
         setattr(torch.cuda, name, value)
     torch.set_default_device = lambda device: None
+    from torch.utils import cpp_extension  # would warn that there is no GPU
+
+    OWN.update(load=cpp_extension.load, load_inline=cpp_extension.load_inline)
+    cpp_extension.load, cpp_extension.load_inline = load, load_inline
     MODE.__enter__()
     atexit.register(lambda: [each.close() for each in EXTENSIONS])
 
