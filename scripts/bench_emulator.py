@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prints how long eight styles of kernels take in the emulator, beside the same loops of g++ -O2 on one core.
+"""Prints how long eight styles of kernels take in the emulator, and as loops of g++ -O2, on one core.
 
-    scripts/bench_emulator.py [--capstone PROGRAM] [--cxx COMPILER] [--repeats NUMBER] [--variant fast|races|memory]
+    scripts/bench_emulator.py [--capstone PROGRAM] [--cxx COMPILER] [--repeats N]
+                              [--variant fast|races|memory]
 
 The kernels are in tests/bench/emulator_styles.cu. Both run on one core (taskset). Times are processor time of
 the best repeat; results are compared. Exit code: 1 where they differ or a program fails.

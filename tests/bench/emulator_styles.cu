@@ -108,7 +108,8 @@ void bodies(Data& d) {
 // The generator of curandState (XORWOW), seeded more simply.
 void monte_carlo(Data& d) {
   for (unsigned path = 0; path < kPaths; ++path) {
-    unsigned v[5] = {123456789u ^ path * 2654435761u, 362436069u, 521288629u, 88675123u, 5783321u}, weyl = 6615241u;
+    unsigned v[5] = {123456789u ^ path * 2654435761u, 362436069u, 521288629u, 88675123u, 5783321u};
+    unsigned weyl = 6615241u;
     auto draw = [&] {
       const unsigned t = v[0] ^ (v[0] >> 2);
       v[0] = v[1], v[1] = v[2], v[2] = v[3], v[3] = v[4];
@@ -198,7 +199,8 @@ __global__ void bodies_kernel(const Body* bodies, float* forces, int n) {
   if (i >= n) return;
   float force = 0;
   for (int j = 0; j < n; ++j) {
-    const float dx = bodies[j].x - bodies[i].x, dy = bodies[j].y - bodies[i].y, dz = bodies[j].z - bodies[i].z,
+    const float dx = bodies[j].x - bodies[i].x, dy = bodies[j].y - bodies[i].y,
+                dz = bodies[j].z - bodies[i].z,
                 square = dx * dx + dy * dy + dz * dz + 0.01f;
     force += bodies[j].mass * dx / (square * sqrtf(square));
   }

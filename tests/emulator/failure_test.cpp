@@ -151,6 +151,25 @@ __global__ void k(float* y) {
   EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
 }
 
+TEST(Failure, AMatrixInstructionOfAPartialWarpIsNamed) {
+  const std::string source = "#include <mma.h>\n" + kHead + R"(
+__global__ void k(float* y) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 16, 16, 16, half, row_major> a;
+  fragment<matrix_b, 16, 16, 16, half, row_major> b;
+  fragment<accumulator, 16, 16, 16, float> c;
+  fill_fragment(a, half(1.0f));
+  fill_fragment(b, half(1.0f));
+  fill_fragment(c, 0.0f);
+  mma_sync(c, a, b, c);  // here
+  y[0] = c.x[0];
+}
+)" + launch("k<<<1, dim3(1, 4)>>>(y);");
+  const Json answer = failure_of(source);
+  EXPECT_NE(text(answer, "message").find("needs all 32 lanes of its warp; here are 4"), std::string::npos) << answer;
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+}
+
 TEST(Failure, DivisionByZeroIsACrashAndTheWorkerLivesOn) {
   const EmulatedArtifact artifact = build(kHead + R"(
 __global__ void k(const float* x, float* y, int64_t n) { y[threadIdx.x] = 7 / int(x[threadIdx.x]); }

@@ -83,8 +83,8 @@ inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* f
   return next == &thread ? nullptr : next->stack_pointer;
 }
 
-/// __syncthreads() of a thread that is not the last one, while others are ready: what nearly every call is. It
-/// calls nothing, so that it touches no stack. @return null: it is not so
+/// __syncthreads() of a thread that is not the last one, while others are ready: what nearly every call is.
+/// It calls nothing, so that it touches few lines of the stack. @return null: it is not so
 inline void* BlockRunner::quick_barrier(BarrierKind kind, const char* file, int line, void*** save) {
   if (kind != BarrierKind::kSync || arrived_ + 1 + done_ == count_ || ready_.empty() ||
       schedule_ == Schedule::kRandom)
@@ -101,8 +101,8 @@ inline void* BlockRunner::quick_barrier(BarrierKind kind, const char* file, int 
   return next.stack_pointer;
 }
 
-__attribute__((noinline)) static void* slow_barrier(BarrierKind kind, int predicate, const char* file, int line,
-                                                    void*** save) {
+__attribute__((noinline)) static void* slow_barrier(BarrierKind kind, int predicate, const char* file,
+                                                    int line, void*** save) {
   return BlockRunner::current()->barrier(kind, predicate, file, line, save);
 }
 

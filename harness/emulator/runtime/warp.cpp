@@ -99,6 +99,11 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
       match(warp.ops, members);
       break;
     case WarpKind::kCollective:
+      if (members != ~0u)
+        fail(FailureKind::kUndefinedBehaviour, first.file, first.line,
+             "a matrix instruction needs all 32 lanes of its warp; here are " +
+                 std::to_string(__builtin_popcount(members)),
+             "launch blocks of a multiple of 32 threads, and let no lane leave the kernel before");
       first.compute(warp.ops, members);
       break;
     default:

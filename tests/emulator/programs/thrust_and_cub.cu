@@ -131,7 +131,8 @@ int main() {
   block_histogram<<<1, 64>>>(bytes_in, bins);
   cudaDeviceSynchronize();
   for (int bin = 0; bin < 256; ++bin)
-    expect(bins[bin] == 2u * static_cast<unsigned>(std::count(bytes_in, bytes_in + 256, bin)), "cub::BlockHistogram");
+    expect(bins[bin] == 2u * static_cast<unsigned>(std::count(bytes_in, bytes_in + 256, bin)),
+           "cub::BlockHistogram");
   warp_primitives<<<1, 64>>>(out);
   cudaDeviceSynchronize();
   expect(out[0] == 31 * 16 && out[1] == 31 * 16 + 32 * 32 && out[2] == 9 && out[3] == 9,

@@ -18,7 +18,7 @@ namespace capstone_emu {
 
 /// Saves the current state in *save and continues at `to`. A suspended stack holds, from its top: the address
 /// to resume at, the frame pointer. They may lie where the ABI has its red zone: only functions that call none
-/// use that, and whoever switches has called the runtime for `to`. A block's stacks then fit the nearest cache.
+/// use that, and whoever switches has called the runtime for `to`. A block's stacks then take fewer cache lines.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   asm volatile(
       "pushq %%rbp\n\t"

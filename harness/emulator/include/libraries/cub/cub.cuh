@@ -38,6 +38,8 @@ template <class Key, class Value>
 struct KeyValuePair {
   Key key;
   Value value;
+  KeyValuePair() = default;
+  KeyValuePair(const Key& k, const Value& v) : key(k), value(v) {}
 };
 struct ArgMax {
   template <class K, class V>
