@@ -149,7 +149,7 @@ inline void mma_sync(fragment<accumulator, M, N, K, TD>& d, const fragment<matri
   using Op = detail::Multiply<fragment<accumulator, M, N, K, TD>, fragment<matrix_a, M, N, K, TA, LA>,
                               fragment<matrix_b, M, N, K, TB, LB>, fragment<accumulator, M, N, K, TC>, M, N, K>;
   Op operands{&d, &a, &b, &c};
-  capstone_emu::WarpOp op{capstone_emu::WarpKind::kCollective, ~0u, file, line};
+  capstone_emu::WarpOp op{capstone_emu::WarpKind::kMatrix, ~0u, file, line};
   op.in = &operands;
   op.compute = Op::compute;
   capstone_emu::note_flops(2 * M * N * K / 32);

@@ -99,6 +99,9 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
       match(warp.ops, members);
       break;
     case WarpKind::kCollective:
+      first.compute(warp.ops, members);
+      break;
+    case WarpKind::kMatrix:
       if (members != ~0u)
         fail(FailureKind::kUndefinedBehaviour, first.file, first.line,
              "a matrix instruction needs all 32 lanes of its warp; here are " +

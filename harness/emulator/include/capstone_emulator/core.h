@@ -185,19 +185,19 @@ void cluster_arrive();
 void cluster_wait();
 
 // ---- warp collectives: lanes post their operands, the last one computes for all ---------------------------
-enum class WarpKind : int { kSync, kShuffle, kBallot, kAny, kAll, kMatch, kCollective };
+enum class WarpKind : int { kSync, kShuffle, kBallot, kAny, kAll, kMatch, kCollective, kMatrix };
 struct WarpOp {
   WarpKind kind;
   unsigned mask;               ///< lanes that take part
   const char* file;
   int line;
-  const void* in = nullptr;    ///< shuffle, match, collective
+  const void* in = nullptr;    ///< shuffle, match, collective, matrix
   void* out = nullptr;         ///< shuffle
   unsigned size = 0;           ///< [B] of in and out
   int source = 0;              ///< shuffle: lane to read from
   int predicate = 0;           ///< votes
   unsigned result = 0;         ///< votes, match
-  void (*compute)(WarpOp* const* lanes, unsigned mask) = nullptr;  ///< collective
+  void (*compute)(WarpOp* const* lanes, unsigned mask) = nullptr;  ///< collective, matrix (which all 32 lanes run)
 };
 void* arrive_at_collective(WarpOp& op, void*** save);
 static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {

@@ -147,7 +147,7 @@ template <int kCount, bool kTranspose>
 inline void exchange_matrices(char* row, std::uint32_t (&values)[4], bool is_load, const char* file, int line) {
   require_aligned(row, 16, is_load ? "ldmatrix" : "stmatrix", file, line);
   MatrixMove move{row, {values[0], values[1], values[2], values[3]}};
-  WarpOp op{WarpKind::kCollective, ~0u, file, line};
+  WarpOp op{WarpKind::kMatrix, ~0u, file, line};
   op.in = &move;
   auto load_all = [](WarpOp* const* lanes, unsigned) {
     auto at = [&](int i) -> MatrixMove& { return *static_cast<MatrixMove*>(const_cast<void*>(lanes[i]->in)); };

@@ -121,7 +121,7 @@ struct Mma {
   }
 
   static void run(Lane& lane, const char* file, int line) {
-    WarpOp op{WarpKind::kCollective, ~0u, file, line};
+    WarpOp op{WarpKind::kMatrix, ~0u, file, line};
     op.in = &lane;
     op.compute = multiply;
     note_flops(2 * kRows * 8 * kDepth / 32);
@@ -248,7 +248,7 @@ struct Wgmma {
   }
 
   static __attribute__((always_inline)) void run(const GroupMultiply& lane, const char* file, int line) {
-    WarpOp op{WarpKind::kCollective, ~0u, file, line};
+    WarpOp op{WarpKind::kMatrix, ~0u, file, line};
     op.in = &lane;
     op.compute = multiply;
     note_flops(2 * 16 * kColumns * kDepth / 32);
