@@ -312,7 +312,7 @@ Result<fs::path> cached_object(const Toolchain& tools, const Resources& resource
   return object;
 }
 
-/// What every program is linked with besides the library.
+/// What every program is linked with in addition to the library.
 Result<std::vector<fs::path>> objects_of_emulator(const Toolchain& tools, const Resources& resources,
                                                   const fs::path& cache, const fs::path& scratch) {
   auto compiled = [&](const std::string& name, const std::string& text) {

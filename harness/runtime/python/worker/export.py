@@ -327,7 +327,7 @@ class Exporter(Worker):
         return {"ok": True, "protocol": 1, "backend": "torch", "triton": triton.__version__}
 
     def _take_over(self, torch, triton, driver):
-        """What forward() calls besides kernels, with answers that are good for any size."""
+        """What forward() calls in addition to kernels, with answers that are good for any size."""
         from triton.backends.compiler import GPUTarget
         from triton.runtime.autotuner import Autotuner
         from triton.runtime.jit import JITFunction
