@@ -107,9 +107,8 @@ Result<ExitCode> to_csv(const Context& context, const ExportArguments& arguments
 Result<ExitCode> to_cuda(const Context& context, const workflows::ExportKernelRequest& request) {
   CAPSTONE_TRY(const auto done, workflows::export_kernel(request, context, context.progress()));
   const ExportedKernel& kernel = done.kernel;
-  context.terminal.out(fmt::format("{}: {} of Triton {} for {}", done.file.string(),
-                                   fmt::format("{} kernel{}", kernel.kernels, kernel.kernels == 1 ? "" : "s"),
-                                   kernel.triton, done.arch));
+  context.terminal.out(fmt::format("{}: {} kernel{} of Triton {} for {}", done.file.string(), kernel.kernels,
+                                   kernel.kernels == 1 ? "" : "s", kernel.triton, done.arch));
   context.terminal.out(
       kernel.covered == done.sets
           ? fmt::format("launch() has a version for each of {} sets of sizes", done.sets)

@@ -15,6 +15,8 @@
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
 
+#include "products.cuh"
+
 #endif
 
 namespace {
@@ -134,31 +136,12 @@ __global__ void saxpy_kernel(int n, float a, const float* x, float* y) {
 }
 void saxpy(Data& d) { saxpy_kernel<<<kElements / 256, 256>>>(kElements, 2.0f, d.x, d.y); }
 
-__global__ void naive_kernel(const float* a, const float* b, float* c, int n) {
-  const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
-  float sum = 0;
-  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
-  c[row * n + column] = sum;
-}
 void naive_product(Data& d) {
-  naive_kernel<<<dim3(kProduct / 16, kProduct / 16), dim3(16, 16)>>>(d.a, d.b, d.c, kProduct);
+  naive<<<dim3(kProduct / 16, kProduct / 16), dim3(16, 16)>>>(d.a, d.b, d.c, kProduct);
 }
 
-__global__ void tiled_kernel(const float* a, const float* b, float* c, int n) {
-  __shared__ float as[kTile][kTile], bs[kTile][kTile];
-  const int row = blockIdx.y * kTile + threadIdx.y, column = blockIdx.x * kTile + threadIdx.x;
-  float sum = 0;
-  for (int k0 = 0; k0 < n; k0 += kTile) {
-    as[threadIdx.y][threadIdx.x] = a[row * n + k0 + threadIdx.x];
-    bs[threadIdx.y][threadIdx.x] = b[(k0 + threadIdx.y) * n + column];
-    __syncthreads();
-    for (int k = 0; k < kTile; ++k) sum += as[threadIdx.y][k] * bs[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
-}
 void tiled_product(Data& d) {
-  tiled_kernel<<<dim3(kProduct / kTile, kProduct / kTile), dim3(kTile, kTile)>>>(d.a, d.b, d.c, kProduct);
+  tiled<kTile><<<dim3(kProduct / kTile, kProduct / kTile), dim3(kTile, kTile)>>>(d.a, d.b, d.c, kProduct);
 }
 
 __global__ void reduction_kernel(const float* x, float* sum, int n) {

@@ -367,7 +367,8 @@ def beginning_with(header, text):
 
 
 def load_inline(name, cpp_sources, cuda_sources=None, functions=None, extra_cflags=None,
-                extra_cuda_cflags=None, extra_include_paths=None, no_implicit_headers=False, is_python_module=True, **other):
+                extra_cuda_cflags=None, extra_include_paths=None, no_implicit_headers=False,
+                is_python_module=True, **other):
     """As torch.utils.cpp_extension.load_inline(). Without CUDA code it is that one."""
     cuda = as_list(cuda_sources)
     if not cuda:

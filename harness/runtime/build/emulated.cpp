@@ -335,18 +335,17 @@ std::string user_path(const fs::path& source, const std::string& file) {
   return fs::path(file).is_absolute() ? file : (source.parent_path() / file).string();
 }
 
-bool belongs_to_library(std::string_view name) {
-  for (std::string_view prefix :
-       {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "cub/", "thrust/",
-        "cutlass/", "cute/", "cuda/", "torch/", "ATen/", "c10/", "pybind11/"})
-    if (name.starts_with(prefix)) return true;
-  return false;
-}
-
 bool of_pytorch(std::string_view header) {
   for (std::string_view folder : {"torch/", "ATen/", "c10/", "pybind11/"})
     if (header.starts_with(folder)) return true;
   return false;
+}
+
+bool belongs_to_library(std::string_view name) {
+  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl",
+                                  "nvrtc", "cub/", "thrust/", "cutlass/", "cute/", "cuda/"})
+    if (name.starts_with(prefix)) return true;
+  return of_pytorch(name);
 }
 
 /// Headers of CCCL below cuda/. A name that no Toolkit has is the user's mistake, and the compiler's message

@@ -173,9 +173,7 @@ Result<ProgramRun> run_every_check(ProgramRequest request, const Resources& reso
   }
   return run;
 }
-}  // namespace
 
-namespace {
 /// What both kinds of programs are run with.
 ProcessSpec spec_of(const ProgramRequest& request) {
   ProcessSpec spec;

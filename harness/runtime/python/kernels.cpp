@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "harness/base/text.h"
@@ -18,8 +17,8 @@ struct Origin {
 
 // The first that fits counts: PyTorch instantiates CUTLASS and FlashAttention in namespaces of its own, and
 // CuTe-DSL gives every kernel this prefix, the candidate's own ones and those of QuACK alike.
-const std::array<Origin, 4>& origins() {
-  static const std::array<Origin, 4> all{{
+const std::vector<Origin>& origins() {
+  static const std::vector<Origin> all{
       {"CuTe-DSL, its own or a library's: it launched", {"kernel_cutlass_"}},
       {"library: it launched",
        {"cublas",
@@ -54,7 +53,7 @@ const std::array<Origin, 4>& origins() {
       {"torch.compile: it launched",
        {"triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused", "triton_mm",
         "triton_for_fused"}},
-  }};
+  };
   return all;
 }
 
@@ -76,7 +75,7 @@ std::vector<std::string> labels_of_kernels(const std::vector<std::string>& kerne
   if (kernels.empty())
     return {
         "note: which kernels it launches could not be seen (the profiler saw none: no CUPTI, or no kernel)"};
-  std::array<std::vector<std::string>, 4> found;
+  std::vector<std::vector<std::string>> found(origins().size());
   for (const std::string& name : kernels)
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!is_of(origins()[i], name)) continue;

@@ -178,6 +178,13 @@ Surroundings surroundings_of(const PythonWork& work) {
   return surroundings;
 }
 
+/// A process of its own that runs a script of the worker's folder.
+StartedRunner start_script(const PythonWork& work, const Sandbox& sandbox, const std::string& script,
+                           std::vector<std::string> arguments, const Surroundings& surroundings) {
+  arguments.insert(arguments.begin(), {work.python->program.string(), (scripts_of(work) / script).string()});
+  return Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda, surroundings);
+}
+
 StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
   std::vector<std::string> arguments = arguments_of(work);
   for (const auto& parent : {work.first, work.parent}) {
@@ -187,8 +194,6 @@ StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
     if (worker) return std::make_unique<Worker>(std::move(*worker));
     if (worker.error().report_kind != kCannotFork) return tl::unexpected(worker.error());
   }
-  arguments.insert(arguments.begin(),
-                   {work.python->program.string(), (scripts_of(work) / "worker.py").string()});
   Surroundings surroundings = surroundings_of(work);
   if (emulates_extensions(work)) {
     if (auto allowed = allow_extensions(surroundings, *work.resources, work.builds); !allowed)
@@ -196,7 +201,7 @@ StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
                                           allowed.error().where, allowed.error().hint, "not_judgeable"});
     arguments.insert(arguments.end(), {"--extensions", extension_script(*work.resources).string()});
   }
-  return Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda, surroundings);
+  return start_script(work, sandbox, "worker.py", std::move(arguments), surroundings);
 }
 
 }  // namespace
@@ -217,10 +222,7 @@ std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const 
 }
 
 StartedRunner start_python_script(const PythonWork& work, const Sandbox& sandbox, const std::string& script) {
-  std::vector<std::string> arguments = arguments_of(work);
-  arguments.insert(arguments.begin(), {work.python->program.string(), (scripts_of(work) / script).string()});
-  auto worker = Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda,
-                                     surroundings_of(work));
+  auto worker = start_script(work, sandbox, script, arguments_of(work), surroundings_of(work));
   if (!worker) return worker;
   if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
   return worker;

@@ -29,7 +29,7 @@ def value_of(text, **sizes):
 
 class Sizes(unittest.TestCase):
     def setUp(self):
-        self.call = Size.call = Call({"m": 48, "n": 1000})
+        self.call = Size.call = Call()
         self.m = Size(48, "m", lambda sizes: sizes["m"])
         self.n = Size(1000, "n", lambda sizes: sizes["n"])
 
@@ -119,12 +119,14 @@ class Exported(unittest.TestCase):
         cls.path = pathlib.Path(cls.folder.name)
         (cls.path / "reference.py").write_text(REFERENCE)
 
-    def export(self, forward, sizes=({"rows": 64, "cols": 256},)):
+    def export(self, forward, sizes=({"rows": 64, "cols": 256},), constructor=""):
         from model import Subject
 
         candidate = self.path / "kernel.py"
         body = "\n".join("        " + line for line in forward.strip().split("\n"))
-        candidate.write_text(f"{KERNELS}\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n{body}\n")
+        first = "".join("        " + line + "\n" for line in constructor.split("\n"))
+        candidate.write_text(f"{KERNELS}\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n"
+                             f"        super().__init__()\n{first}\n    def forward(self, x):\n{body}\n")
         if Exported.exporter is None:
             Exported.exporter = export.Exporter(types.SimpleNamespace(
                 candidate=str(candidate), reference=str(self.path / "reference.py"), device="cpu",
@@ -166,6 +168,13 @@ class Exported(unittest.TestCase):
         self.assertNotEqual(self.versions(answer["body"], rows=2, cols=144),
                             self.versions(answer["body"], rows=2, cols=80))
         self.assertIsNone(self.versions(answer["body"], rows=2, cols=512))
+
+    def test_a_constructor_may_count_multiprocessors(self):
+        answer = self.export(self.COPY + "scale[(self.blocks,)](x, y, n, FACTOR=2.0, BLOCK=64)\nreturn y",
+                             constructor="self.blocks = min(1000, 2 * torch.cuda.get_device_properties(0)"
+                                         ".multi_processor_count)\nself.real = torch.zeros(3)")
+        self.assertIn("start(0, (2 * multiprocessors), 1, 1", answer["body"])
+        self.assertIn("(2 * multiprocessors) < 1000", answer["body"])
 
     def test_memory_of_its_own_is_allocated_and_cleared(self):
         body = self.export("t = torch.zeros((x.shape[0], 3), dtype=torch.int32)\n" + self.COPY +

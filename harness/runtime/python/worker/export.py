@@ -18,8 +18,8 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from wire import Wire  # noqa: E402
-from worker import Refusal, Worker, as_list, hide_our_files, import_torch, one_line, options_of, uses_triton  # noqa: E402
+from worker import (Refusal, Worker, as_list, hide_our_files, import_torch, main, one_line,  # noqa: E402
+                    uses_triton)
 
 MOST_CALLS = 32  # of forward(); a kernel that needs more has a constant that follows a size
 LARGEST_I32 = 2**31 - 1
@@ -162,7 +162,7 @@ class Place:
 class Tensor:
     """A dense tensor without memory."""
 
-    requires_grad, is_cuda, layout, names = False, True, None, None
+    requires_grad, is_cuda = False, True
 
     def __init__(self, torch, place, shape, dtype):
         self._torch, self.place, self.dtype = torch, place, dtype
@@ -272,8 +272,8 @@ class Compiled:
 class Call:
     """One call of forward(): its conditions on the sizes, and what it puts on the GPU."""
 
-    def __init__(self, sizes):
-        self.sizes = sizes
+    def __init__(self):
+        self.in_forward = False  # the constructor's tensors are real
         self.conditions = {}  # C++ → function of sizes
         self.steps = []  # ("zero", place) and ("launch", function, run, named arguments, options, grid)
         self.places = []
@@ -324,7 +324,7 @@ class Exporter(Worker):
         hide_our_files()
         torch.set_grad_enabled(False)
         self._take_over(torch, triton, Driver)
-        return {"ok": True, "protocol": 1, "backend": "torch", "triton": triton.__version__}
+        return {"ok": True, "protocol": 1, "backend": "torch"}
 
     def _take_over(self, torch, triton, driver):
         """What forward() calls in addition to kernels, with answers that are good for any size."""
@@ -339,7 +339,7 @@ class Exporter(Worker):
                 return GPUTarget("cuda", exporter._capability, 32)
 
         triton.runtime.driver.set_active(Target())
-        self._call, self._run, self._capability = None, JITFunction.run, 90
+        self._run, self._capability = JITFunction.run, 90
 
         def launched(function, *arguments, grid, warmup=False, **options):
             exporter._launch(function, arguments, options, grid)
@@ -360,24 +360,21 @@ class Exporter(Worker):
             if not isinstance(n, Size):
                 return power(n)
             result = power(n.value)
-            self._call.require(n, "<=", Size.of(result))
-            self._call.require(n, ">", Size.of(result // 2))
+            Size.call.require(n, "<=", Size.of(result))
+            Size.call.require(n, ">", Size.of(result // 2))
             return result
 
         triton.next_power_of_2 = next_power_of_2
         triton.cdiv = lambda x, y: (x + (y - 1)) // y
         torch.cuda.get_device_properties = lambda device=None: type(
-            "Properties", (), {"multi_processor_count": self._processors(), "name": "", "warp_size": 32,
+            "Properties", (), {"multi_processor_count": Size(132, "multiprocessors", lambda sizes: 132), "name": "", "warp_size": 32,
                                "major": self._capability // 10, "minor": self._capability % 10})
         torch.cuda.get_device_capability = lambda device=None: divmod(self._capability, 10)
         torch.cuda.current_device = lambda: 0
 
-    def _processors(self):
-        return Size(132, "multiprocessors", lambda sizes: 132)
-
     def _factory(self, own, zero, like):
         def make(*arguments, dtype=None, **options):
-            if self._call is None or like and not isinstance(arguments[0], Tensor):
+            if not (Size.call and Size.call.in_forward) or like and not isinstance(arguments[0], Tensor):
                 return own(*arguments, **({"dtype": dtype} if dtype else {}), **options)
             if like:
                 shape, dtype = arguments[0].shape, dtype or arguments[0].dtype
@@ -386,7 +383,7 @@ class Exporter(Worker):
                 shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
                 if not any(isinstance(extent, Size) for extent in shape) and tuple(shape) == (0,):
                     return own(0, dtype=dtype)
-            return self._call.memory(self._torch, shape, dtype or self._torch.get_default_dtype(), zero)
+            return Size.call.memory(self._torch, shape, dtype or self._torch.get_default_dtype(), zero)
 
         return make
 
@@ -408,7 +405,7 @@ class Exporter(Worker):
         if callable(grid):
             grid = grid(dict(named))
         grid = [Size.of(extent) for extent in (grid if isinstance(grid, (tuple, list)) else (grid,))]
-        self._call.steps.append(("launch", function, named, options, grid + [Size.of(1)] * (3 - len(grid))))
+        Size.call.steps.append(("launch", function, named, options, grid + [Size.of(1)] * (3 - len(grid))))
 
     def handle(self, request, descriptor):
         if request.get("op") == "export":
@@ -427,7 +424,6 @@ class Exporter(Worker):
             elif len(calls) < MOST_CALLS:
                 calls.append(self._follow(sizes, request["signature"], len(constants) > 1))
                 covered += 1
-        self._call = None
         blocks = [self._block(call, special) for call in calls for special in (True, False)]
         return {"ok": True, "body": "\n".join(dict.fromkeys(blocks)), "names": self._compiled.names,
                 "covered": covered, "triton": self._version}
@@ -437,7 +433,7 @@ class Exporter(Worker):
 
     def _follow(self, sizes, signature, constants_vary):
         """Calls forward() at these sizes."""
-        call = self._call = Size.call = Call(sizes)
+        call = Size.call = Call()
         symbols = {name: Size(value, name, lambda at, name=name: at[name]) for name, value in sizes.items()}
         subject = self._subject
         reference = self._model.module_at(subject._tree, subject._path, sizes)
@@ -445,9 +441,8 @@ class Exporter(Worker):
         if constants_vary or any(hasattr(subject._candidate.module, name) for name in sizes):
             for size in symbols.values():
                 size.known()
-        self._call = None  # the constructor's tensors are real
-        model = kind(*self._arguments_at(sizes)).eval()
-        self._call = call
+        model = kind(*reference.get_init_inputs()).eval()
+        call.in_forward = True
         inputs, outputs = [], []
         for entry in signature:
             if "shape" not in entry:
@@ -497,7 +492,7 @@ class Exporter(Worker):
     def _block(self, call, special):
         """One call as C++: `if (conditions) { …; return; }`. `special`: kernels may use what Triton learns from
         the values of whole numbers (divisible by 16, equal to 1); else they hold for any."""
-        self._call = Size.call = extra = Call(call.sizes)
+        Size.call = extra = Call()
         extra.conditions.update(call.conditions)
         scratch = [place for place in call.places if place.own]
         lines = []
@@ -562,26 +557,14 @@ class Exporter(Worker):
         wide = value.value > LARGEST_I32
         if not wide:
             call.require(value, "<=", Size.of(LARGEST_I32))
-        if not special:
-            return LARGEST_I32 * 2 + 9 if wide else 7
-        if value.value == 1:
+        if special and value.value == 1:
             call.require(value, "==", Size.of(1))
-        elif value.value % 16 == 0:
+            return 1
+        if special and value.value % 16 == 0:
             call.require(value % 16, "==", Size.of(0))
-        else:
-            return LARGEST_I32 * 2 + 9 if wide else 7
-        return value.value if value.value == 1 else LARGEST_I32 + 1 if wide else 16
-
-
-def main(arguments):
-    exporter = Exporter(options_of(arguments))
-    wire = Wire()
-    while True:
-        request, descriptor = wire.receive()
-        if request is None or request.get("op") == "quit":
-            return 0
-        wire.send(exporter.answer(request, descriptor))
+            return LARGEST_I32 + 1 if wide else 16
+        return LARGEST_I32 * 2 + 9 if wide else 7
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], Exporter))

@@ -510,8 +510,8 @@ def options_of(arguments):
     return parser.parse_args(arguments)
 
 
-def main(arguments):
-    worker = Worker(options_of(arguments))
+def main(arguments, kind=Worker):
+    worker = kind(options_of(arguments))
     wire = Wire()
     while True:
         request, descriptor = wire.receive()
