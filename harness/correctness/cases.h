@@ -35,6 +35,7 @@ struct DrawLimits {
   double flops = 5e7;
   double bytes = 64e6;
 };
+inline constexpr DrawLimits kDrawLimitsOnGpu{2e8, 256e6};
 
 /// 64 bits from the kernel's generator. Seeds are drawn after the build, so that no source can know them.
 std::uint64_t fresh_seed();

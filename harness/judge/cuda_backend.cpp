@@ -28,7 +28,7 @@ class CudaBackend : public JudgeBackend {
     return all;
   }
 
-  DrawLimits draw_limits() const override { return {2e8, 256e6}; }
+  DrawLimits draw_limits() const override { return kDrawLimitsOnGpu; }
 
   Result<std::vector<Checked>> check(std::vector<Built> built, const Bound& bound) override {
     const auto begun = std::chrono::steady_clock::now();

@@ -1,6 +1,8 @@
 #include "harness/workflows/export_kernel.h"
 
-#include <algorithm>
+#include <functional>
+#include <random>
+#include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/scratch_folder.h"
@@ -14,21 +16,8 @@
 namespace capstone::workflows {
 namespace {
 
-constexpr int kDrawn = 60;  // sets of sizes, as the judge's hidden ones
-
-// The sizes that launch() will meet: those of the problem's definition, and some that may be hidden ones.
-Result<std::vector<Sizes>> sets_of(const Problem& problem) {
-  std::vector<Sizes> sets{problem.measure};
-  sets.insert(sets.end(), problem.check.begin(), problem.check.end());
-  for (const auto& [name, sizes] : problem.published) sets.push_back(sizes);
-  CAPSTONE_TRY(const auto plans, plan_cases(problem, kDrawn, DrawLimits{}));
-  for (const CasePlan& plan : plans) sets.push_back(plan.sizes);
-  std::vector<Sizes> different;
-  for (Sizes& sizes : sets)
-    if (std::find(different.begin(), different.end(), sizes) == different.end())
-      different.push_back(std::move(sizes));
-  return different;
-}
+constexpr int kDrawn = 2000;  // sets of sizes: so many that each power of two in a range is among them
+constexpr int kPlans = 20;    // the judge's own draws that have measured extents
 
 Result<std::string> arch_of(const std::string& wanted, const Resources& resources) {
   if (wanted.empty()) {
@@ -43,6 +32,21 @@ Result<std::string> arch_of(const std::string& wanted, const Resources& resource
 
 }  // namespace
 
+Result<std::vector<Sizes>> sizes_to_export(const Problem& problem) {
+  std::vector<Sizes> sets{problem.measure};
+  sets.insert(sets.end(), problem.check.begin(), problem.check.end());
+  for (const auto& [name, sizes] : problem.published) sets.push_back(sizes);
+  std::mt19937_64 random;
+  for (int plan = 0; plan < kPlans; ++plan)
+    for (const DrawLimits& limits : {DrawLimits{}, kDrawLimitsOnGpu}) {
+      CAPSTONE_TRY(const auto plans, plan_cases(problem, kDrawn / kPlans / 2, limits, std::ref(random)));
+      for (const CasePlan& drawn : plans) sets.push_back(drawn.sizes);
+    }
+  std::set<Sizes> known;
+  std::erase_if(sets, [&](const Sizes& sizes) { return !known.insert(sizes).second; });
+  return sets;
+}
+
 Result<ExportedFile> export_kernel(const ExportKernelRequest& request, const Workspace& workspace,
                                    const ProgressSink& progress) {
   const Resources& resources = workspace.resources;
@@ -56,7 +60,7 @@ Result<ExportedFile> export_kernel(const ExportKernelRequest& request, const Wor
   CAPSTONE_TRY(const std::string arch, arch_of(request.arch, resources));
   CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
   CAPSTONE_TRY(const Python python, find_python(request.python, resources, request.python_path));
-  CAPSTONE_TRY(const std::vector<Sizes> sets, sets_of(problem));
+  CAPSTONE_TRY(const std::vector<Sizes> sets, sizes_to_export(problem));
   const ScratchFolder builds(resources.cache / "python" / "export");
   const PythonWork work{&problem, &resources, &python, {}, source, builds.path(), false, {}};
   narration_to(progress)("following forward(), and compiling its kernels");

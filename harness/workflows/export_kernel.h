@@ -1,6 +1,7 @@
 #pragma once
 // `export kernel`: a Triton kernel as CUDA C++.
 #include <string>
+#include <vector>
 
 #include "harness/runtime/python/exported_kernel.h"
 #include "harness/workflows/workspace.h"
@@ -15,6 +16,10 @@ struct ExportKernelRequest {
   std::string python = "auto";  ///< as `ladder --python`
   std::string python_path;
 };
+
+/// The sets of sizes that launch() is written for: those of the problem's definition, the measured one first,
+/// and many that may be the judge's hidden ones. Always the same. @error see plan_cases()
+Result<std::vector<Sizes>> sizes_to_export(const Problem& problem);
 
 struct ExportedFile {
   std::filesystem::path file;

@@ -1,7 +1,11 @@
 // A project's smaller commands: predict, check in, submit, report, prompts; and the names that users type.
+#include <bit>
+#include <set>
+
 #include "harness/base/digest.h"
 #include "harness/project/reply/difference.h"
 #include "harness/workflows/calibrate.h"
+#include "harness/workflows/export_kernel.h"
 #include "harness/workflows/hint.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/model_attempt.h"
@@ -202,6 +206,16 @@ TEST_F(OneProject, OutputNeverOverwritesStudentsFiles) {
   EXPECT_FALSE(output_path(workspace_, "mine.html", Output::kPage));
   ASSERT_TRUE(write_file_atomic(workspace_.cwd / "page.html", "<!DOCTYPE html><p>"));
   EXPECT_EQ(output_path(workspace_, "page.html", Output::kPage).value(), workspace_.cwd / "page.html");
+}
+
+TEST(ExportedSizes, HoldEachPowerOfTwoThatTheJudgeMayDraw) {
+  const Problem softmax = load_problem(fs::path(CAPSTONE_SOURCES) / "problems/softmax").value();
+  const auto sets = sizes_to_export(softmax).value();
+  EXPECT_EQ(sets.front(), softmax.measure);
+  EXPECT_EQ(sets, sizes_to_export(softmax).value());
+  std::set<int> widths;  // a kernel that holds a row is compiled for each: cols = 2 was left out once
+  for (const Sizes& sizes : sets) widths.insert(std::bit_width(static_cast<unsigned>(sizes[1].second - 1)));
+  for (int width = 0; width <= 13; ++width) EXPECT_TRUE(widths.contains(width)) << width;  // up to 8192
 }
 
 TEST_F(OneProject, SizesAndRungsByName) {

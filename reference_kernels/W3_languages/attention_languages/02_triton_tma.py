@@ -1,13 +1,13 @@
-# Rung 2: the same with tensor descriptors and wider tiles of keys.
+# Rung 2: the same with tensor descriptors.
 #
-# Changed     k and v come by the TMA, 128 keys at a time, and the last tile alone is masked.
-# Why         rung 1 spends instructions on the addresses and masks of every tile, next to exponentials
-#             that it must wait for.
+# Changed     k and v come by the TMA.
+# Why         rung 1 spends instructions on the addresses of every tile, next to exponentials that it must
+#             wait for.
 # Prediction  1.15 times rung 1.
 #
 # Shapes      q, k, v, o [h, n, d], fp16; d is 64 or 128.
 # Launch      one program for 128 queries of a head.
-# Resources   8 warps; 2 stages of a tile of 128 keys and one of values.
+# Resources   8 warps; 4 stages (d 64) or 3 (d 128) of a tile of d keys and one of values.
 # Cost        as rung 1; three descriptors made by the host in each launch.
 # Divides     nothing: a descriptor over h, n and d fills with zeros what lies behind a head's last key.
 # Source      as rung 1. Needs sm_90.
@@ -22,15 +22,16 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 @triton.jit
 def attend_to(q_tile, k, v, head, first, n, scale, most, total, sums, MASKED: tl.constexpr,
               D: tl.constexpr, KEYS: tl.constexpr):
-    scores = tl.dot(q_tile, k.load([head, first, 0]).reshape(KEYS, D).T) * scale
+    k_tile = k.load([head, first, 0]).reshape(KEYS, D).T
+    v_tile = v.load([head, first, 0]).reshape(KEYS, D)
+    scores = tl.dot(q_tile, k_tile)
     if MASKED:
         scores = tl.where((first + tl.arange(0, KEYS))[None, :] < n, scores, -float("inf"))
-    higher = tl.maximum(most, tl.max(scores, axis=1))
-    weights = tl.exp2(scores - higher[:, None])
+    higher = tl.maximum(most, tl.max(scores, axis=1) * scale)
+    weights = tl.exp2(scores * scale - higher[:, None])
     mend = tl.exp2(most - higher)
-    total = total * mend + tl.sum(weights, axis=1)
-    sums = tl.dot(weights.to(tl.float16), v.load([head, first, 0]).reshape(KEYS, D), sums * mend[:, None])
-    return higher, total, sums
+    sums = tl.dot(weights.to(tl.float16), v_tile, sums * mend[:, None])
+    return higher, total * mend + tl.sum(weights, axis=1), sums
 
 
 @triton.jit
@@ -56,7 +57,7 @@ class ModelNew(torch.nn.Module):
         h, n, d = q.shape
         o = torch.empty_like(q)
         scale = math.log2(math.e) / math.sqrt(d)
-        tiles = [TensorDescriptor.from_tensor(x, [1, 128, d]) for x in (q, k, v)]
-        attend[(triton.cdiv(n, 128), h)](*tiles, o, n, scale, D=d, QUERIES=128, KEYS=128, num_warps=8,
-                                         num_stages=2)
+        tiles = [TensorDescriptor.from_tensor(x, [1, rows, d]) for x, rows in ((q, 128), (k, d), (v, d))]
+        attend[(triton.cdiv(n, 128), h)](*tiles, o, n, scale, D=d, QUERIES=128, KEYS=d, num_warps=8,
+                                         num_stages=4 if d == 64 else 3)
         return o
