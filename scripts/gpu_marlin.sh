@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges rung 6 of nvfp4_gemv and vLLM's Marlin (fp4 weights, bf16 vector) in one run, at each
-# published size. Marlin wants its weights repacked, which nvfp4_gemv does not allow; so the problem is judged in a form
-# whose tensors are all parameters (tests/gpu/marlin/reference.py), and Marlin gets its vector dequantised, too.
+# On a GPU machine: judges rung 6 of nvfp4_gemv and vLLM's Marlin (fp4 weights, bf16 vector) in one run, at
+# each published size. Marlin wants its weights repacked, which nvfp4_gemv does not allow; so the problem is
+# judged in a form whose tensors are all parameters (tests/gpu/nvfp4_gemv_parameters.py), and Marlin gets its
+# vector dequantised, too.
 #
 #   scripts/gpu_marlin.sh OUT [CAPSTONE [SECONDS]]
 #
@@ -20,7 +21,9 @@ trap 'rm -rf "$work"' EXIT
 # Every input a parameter of the same name, prepare() allowed.
 definition() {  # FOLDER l m k
   mkdir -p "$1"
-  cp "$root/tests/gpu/marlin/reference.py" "$root/problems/nvfp4_gemv/oracle.cpp" "$1/"
+  cp "$root/problems/nvfp4_gemv/oracle.cpp" "$1/"
+  { sed '/^class Model/,$d' "$root/problems/nvfp4_gemv/reference.py"
+    cat "$root/tests/gpu/nvfp4_gemv_parameters.py"; } >"$1/reference.py"
   sed -e 's/^id: .*/id: nvfp4_gemv_prepared/' \
       -e 's/{name: \([a-z]*\),\( *\)role: input,\(.*\)}$/{name: \1,\2role: parameter,\3, python: \1}/' \
       -e "s/^  measure: .*/  measure: {l: $2, m: $3, k: $4}/" -e '/^  published:/,/^$/d' \

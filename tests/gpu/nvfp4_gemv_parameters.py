@@ -1,25 +1,8 @@
-"""nvfp4_gemv with everything a parameter, so that a library may repack before the clock starts: what
-scripts/gpu_marlin.sh judges rung 6 and vLLM's Marlin with, in one run."""
+# nvfp4_gemv with everything a parameter, so that a library may repack before the clock starts: rung 6 and
+# vLLM's Marlin in one run. scripts/gpu_marlin.sh puts this behind the problem's own sizes and dequantised().
 
-import torch
-import torch.nn as nn
-
-l = 1
-m = 7168
-k = 16384
-BLOCK = 16
 # vLLM's number for e2m1: 2 bits of exponent, 1 of mantissa, a sign, finite values only.
 E2M1 = 2 | 1 << 8 | 1 << 16 | 1 << 49
-
-
-def dequantised(codes, scales):
-    """Two codes a byte, the first in its low half, a scale for each 16: [.., k / 2] bytes to [.., k] numbers."""
-    wide = scales.dtype if scales.dtype == torch.float64 else torch.float32
-    table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=wide, device=codes.device)
-    table = torch.cat([table, -table])
-    codes = torch.stack((codes & 15, codes >> 4), dim=-1).flatten(-2)
-    numbers = table[codes.long()].unflatten(-1, (-1, BLOCK))
-    return (numbers * scales.to(wide)[..., None]).flatten(-2)
 
 
 class Model(nn.Module):
@@ -42,8 +25,8 @@ class Model(nn.Module):
 
 
 class Library_marlin(Model):
-    """vLLM's Marlin: weights in fp4, the vector in bf16. prepare() repacks the weights and dequantises the vector,
-    neither of which is timed. A launch for each matrix."""
+    """vLLM's Marlin: weights in fp4, the vector in bf16. prepare() repacks the weights and dequantises the
+    vector, neither of which is timed. A launch for each matrix."""
 
     @classmethod
     def library(cls):
@@ -88,10 +71,10 @@ class Library_marlin(Model):
         if not self.ready:
             self.prepare()
         rows, k = self.a.shape[1], self.a.shape[2] * 2
-        # No output, no bias; no scales of x; no zero points, no order of groups; then the type of the codes, the sizes,
-        # k whole, no atomics, sums in fp32, zero points not as floats.
-        results = [self.operators.marlin_gemm(x, None, weights, None, scales, None, factor, None, None, None, locks,
-                                              E2M1, 1, rows, k, True, False, True, False)
+        # No output, no bias; no scales of x; no zero points, no order of groups; then the type of the codes, the
+        # sizes, k whole, no atomics, sums in fp32, zero points not as floats.
+        results = [self.operators.marlin_gemm(x, None, weights, None, scales, None, factor, None, None, None,
+                                              locks, E2M1, 1, rows, k, True, False, True, False)
                    for x, weights, scales, factor, locks in self.ready]
         return results[0] if len(results) == 1 else torch.cat(results)
 
