@@ -52,7 +52,7 @@ class Library_marlin(Model):
         nothing = torch.empty(0, dtype=torch.int32, device=device)
         order = [i + 8 * j for i in range(8) for j in range(8)]
         vector = dequantised(self.x.data, self.sfx.data).to(torch.bfloat16)  # at most seven bits: exact
-        # A power of two that lifts the largest scale to [256, 448], and one that moves e2m1's exponents to bf16's.
+        # A power of two that lifts the largest scale to [256, 448], and one from e2m1's exponents to bf16's.
         largest = float(self.sfa.data.float().max())
         lift = 2.0 ** int(torch.tensor(448 / largest).log2().floor())
         factor = torch.tensor([2.0 ** (126 - 7) / lift], dtype=torch.float32, device=device)
@@ -71,8 +71,8 @@ class Library_marlin(Model):
         if not self.ready:
             self.prepare()
         rows, k = self.a.shape[1], self.a.shape[2] * 2
-        # No output, no bias; no scales of x; no zero points, no order of groups; then the type of the codes, the
-        # sizes, k whole, no atomics, sums in fp32, zero points not as floats.
+        # No output, no bias; no scales of x; no zero points, no order of groups; then the type of the codes,
+        # the sizes, k whole, no atomics, sums in fp32, zero points not as floats.
         results = [self.operators.marlin_gemm(x, None, weights, None, scales, None, factor, None, None, None,
                                               locks, E2M1, 1, rows, k, True, False, True, False)
                    for x, weights, scales, factor, locks in self.ready]
