@@ -23,7 +23,7 @@ std::string StageEvent::line() const {
       return "building once more, instrumented";
     case Stage::kGateTwo:
       return fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", number, total,
-                         seconds, budget_seconds);
+                         seconds, expected_seconds);
     case Stage::kSustained:
       return "gate two: launches back to back on a warm chip";
     case Stage::kExtraChecks:

@@ -13,7 +13,7 @@ enum class Stage {
   kGateOne,  ///< case `number` of `total`; `detail`: its sizes and inputs
   kEmulatedTimes,
   kBuildInstrumented,
-  kGateTwo,  ///< restart `number` of at least `total`; `seconds` of about `budget_seconds`
+  kGateTwo,  ///< restart `number` of at least `total`; `seconds` of about `expected_seconds`
   kSustained,
   kExtraChecks,
 };
@@ -23,7 +23,7 @@ struct StageEvent {
   std::string candidate;  ///< whom it is about; empty: all of them
   std::string detail;
   int number = 0, total = 0;
-  double seconds = 0, budget_seconds = 0;
+  double seconds = 0, expected_seconds = 0;
   std::string build;  ///< kGateOne of an instrumented build: "asan build: accesses out of bounds"
 
   StageEvent() = default;

@@ -98,7 +98,10 @@ class TimedRun {
     event.number = restart;
     event.total = setup_.restarts;
     event.seconds = seconds;
-    event.budget_seconds = budget;
+    // Starting the arms and checking each run is not in the budget; the restarts so far tell how long it
+    // takes.
+    event.expected_seconds =
+        restart == 1 ? budget : std::max(budget, seconds / (restart - 1) * setup_.restarts);
     setup_.say(event);
   }
 

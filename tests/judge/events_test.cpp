@@ -21,7 +21,7 @@ TEST(StageEvents, AreLinesForThoseWhoShowText) {
   two.number = 1;
   two.total = 5;
   two.seconds = 3.2;
-  two.budget_seconds = 10;
+  two.expected_seconds = 10;
   say(two);
   say({Stage::kBuild, {}, "human for the CPU"});
   say({Stage::kLoad, "llm"});
