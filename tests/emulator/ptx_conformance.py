@@ -11,8 +11,10 @@ point. The program prints PASS, or each instruction that differs with its operan
 
 import decimal
 import fractions
+import functools
 import itertools
 import math
+import operator
 import random
 import sys
 
@@ -1233,6 +1235,581 @@ def copy_instructions():
         yield Code(f"mbarrier phases, {wait_name}.parity", code, rows)
 
 
+# --- matrices that descriptors describe ----------------------------------------------------------------------
+class SmallFloat:
+    """A float of 4 or 6 bits: all of its words are numbers."""
+
+    def __init__(self, exponent_bits, fraction_bits):
+        bias = (1 << (exponent_bits - 1)) - 1
+        self.words = {}
+        for word in reversed(range(1 << (exponent_bits + fraction_bits))):
+            exponent, fraction = word >> fraction_bits, word & ((1 << fraction_bits) - 1)
+            mantissa = fraction + (1 << fraction_bits if exponent else 0)
+            value = Fraction(mantissa) * Fraction(2) ** (max(exponent, 1) - bias - fraction_bits)
+            self.words[-value] = word | 1 << (exponent_bits + fraction_bits)
+            self.words[value] = word
+
+    def word(self, value):
+        return self.words[value]
+
+
+def whole_word(bits):
+    return lambda value: int(value) & ((1 << bits) - 1)
+
+
+# Bits of an element, and its word for a number.
+ELEMENTS = {"f16": (16, F16.word), "bf16": (16, BF16.word), "tf32": (32, F32.word), "e4m3": (8, E4M3.word),
+            "e5m2": (8, E5M2.word), "e2m3": (6, SmallFloat(2, 3).word), "e3m2": (6, SmallFloat(3, 2).word),
+            "e2m1": (4, SmallFloat(2, 1).word), "s8": (8, whole_word(8)), "u8": (8, whole_word(8))}
+SUMS = {"f16": F16.word, "f32": F32.word, "s32": whole_word(32)}
+
+
+@functools.lru_cache(maxsize=None)
+def element_word(kind, quarters):
+    return ELEMENTS[kind][1](Fraction(quarters, 4))
+
+
+@functools.lru_cache(maxsize=None)
+def sum_word(kind, numerator, denominator):
+    return SUMS[kind](Fraction(numerator, denominator))
+
+
+def draw_matrix(rows, depth, kind, limit):
+    """In quarters, so that all sums are exact: floats of 8 bits and less are multiples of 1/2, others are whole."""
+    if kind in ("s8", "u8"):
+        low, high = (-128, 127) if kind == "s8" else (0, 255)
+        return [[4 * DRAW.randint(low, high) for _ in range(depth)] for _ in range(rows)]
+    unit = 2 if kind[0] == "e" else 4
+    return [[unit * DRAW.randint(-limit, limit) for _ in range(depth)] for _ in range(rows)]
+
+
+class Tile:
+    """A matrix in shared memory, as the canonical layouts of 9.7.15.5.1.2 and 9.7.16.3.3 have it.
+
+    units: pieces of 16 bytes that a swizzle mixes (8, 4, 2; 1: no swizzle). mn: neighbours along M or N are
+    adjacent, not those along K. size: bytes of an element. turned: the other of the two dense arrangements.
+    """
+
+    def __init__(self, rows, row_bytes, size, units, mn, turned=False):
+        self.size, self.units, self.mn = size, units, mn
+        across = -(-rows * size // (16 * units)) if mn else -(-rows // 8)  # atoms along M or N
+        along = -(-row_bytes // size // 8) if mn else row_bytes // 16 if units == 1 else 1
+        atom = 128 * units
+        first, second = (atom * along, atom) if turned else (atom, atom * across)  # steps across, along
+        swaps = mn and units > 1  # which of the two is the leading offset
+        self.leading, self.stride = (first, second) if swaps else (second, first)
+        self.bytes = atom * across * along
+
+    def place(self, row, k):
+        size, units = self.size, self.units
+        if not self.mn:
+            piece, rest = divmod(k * size, 16)
+            at = row % 8 * 16 * units + row // 8 * self.stride + rest
+            at += piece * (self.leading if units == 1 else 16)
+        else:
+            side = 16 // size
+            step_across, step_along = (self.stride, self.leading) if units == 1 else (self.leading, self.stride)
+            at = row % side * size + row // side % units * 16 + row // (side * units) * step_across
+            at += k % 8 * 16 * units + k // 8 * step_along
+        return at ^ (at >> 7 & (units - 1)) << 4
+
+    def image(self, numbers, kind, packed=False):
+        """Pieces of 16 bytes, by where they begin.
+
+        numbers: row by row, in quarters. packed: two elements of 4 bits in a byte, without padding.
+        """
+        bits = ELEMENTS[kind][0]
+        pieces = {}  # of 16 bytes, by where they begin
+
+        def write(at, value):
+            pieces.setdefault(at // 16 * 16, bytearray(16))[at % 16] |= value
+        for row, values in enumerate(numbers):
+            for k, value in enumerate(values):
+                word = element_word(kind, value)
+                if bits >= 8:
+                    at = self.place(row, k)
+                    for i in range(self.size):
+                        write(at + i, word >> 8 * i & 255)
+                    continue
+                for b in range(bits):  # sixteen elements in 16 bytes, at their beginning
+                    bit = k * 4 + b if packed else k % 16 * bits + b
+                    write(self.place(row, bit // 8 + (0 if packed else k // 16 * 16)), (word >> b & 1) << bit % 8)
+        return pieces
+
+    def descriptor(self, start, modes, fixed):
+        return start >> 4 | self.leading >> 4 << 16 | self.stride >> 4 << 32 | fixed | modes[self.units]
+
+
+def products(left, right):
+    """Of rows with rows, in sixteenths."""
+    return [[sum(map(operator.mul, row, column)) for column in right] for row in left]
+
+
+def old_value(thread, i):
+    """What an accumulator holds before; the device computes the same."""
+    return (thread * 5 + i * 3) % 13 - 6
+
+
+def pieces_for_threads(pieces, count):
+    """For each of 128 threads: where its pieces go, in units of 16 bytes, four to a word; then the pieces."""
+    all_pieces = sorted(pieces.items())
+    parts = []
+    for t in range(128):
+        mine = all_pieces[t * count:(t + 1) * count]
+        places = [at // 16 for at, _ in mine] + [0xffff] * (count - len(mine))
+        words = words_of(b"".join(bytes(piece) for _, piece in mine).ljust(16 * count, b"\0"))
+        parts.append([sum(place << 16 * i for i, place in enumerate(places[k:k + 4])) for k in range(0, count, 4)] + words)
+    return parts
+
+
+MATRIX_PRELUDE = f"""
+__device__ int old_value(int thread, int i) {{ return (thread * 5 + i * 3) % 13 - 6; }}
+__device__ unsigned old_half(int thread, int i) {{
+  constexpr unsigned short kHalves[] = {{{", ".join(hex(F16.word(Fraction(v))) for v in range(-6, 7))}}};
+  return kHalves[old_value(thread, i) + 6];
+}}
+__device__ unsigned shared_address(const void* p) {{ return static_cast<unsigned>(__cvta_generic_to_shared(p)); }}
+/// Each thread writes its part of the matrices into shared memory, for the asynchronous proxy.
+template <int count> __device__ void write_image(Word* image, const Word* part) {{
+  for (int i = 0; i < count; ++i) {{
+    const Word place = part[i / 4] >> (16 * (i % 4)) & 0xffff;
+    for (int half = 0; half < 2 && place != 0xffff; ++half) image[2 * place + half] = part[(count + 3) / 4 + 2 * i + half];
+  }}
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+}}
+"""
+
+
+def wgmma_instructions():
+    """9.7.15.5: each type, layout and modifier; 128 threads a block, each with a part of the matrices."""
+    modes = {1: 0, 8: 1 << 62, 4: 2 << 62, 2: 3 << 62}
+
+    def multiply(a_kind, b_kind, d_kind, n, registers=False, negate=(1, 1), mn=(False, False), saturates=False):
+        bits = ELEMENTS[a_kind][0]
+        size, depth = bits // 8, 256 // bits
+        pack, count = 4 // size, n // (4 if d_kind == "f16" else 2)
+        name = f"wgmma.mma_async.sync.aligned.m64n{n}k{depth}{'.satfinite' if saturates else ''}.{d_kind}.{a_kind}.{b_kind}"
+        rows, blocks = [], []
+        for i, (units_a, units_b) in enumerate(((1, 8), (2, 4), (4, 2), (8, 1))):
+            A, B = draw_matrix(64, depth, a_kind, 4), draw_matrix(n, depth, b_kind, 4)
+            blocks.append((A, B, Tile(64, 32, size, units_a, mn[0], i % 2), Tile(n, 32, size, units_b, mn[1], i > 1), i != 1))
+        start_b = 0 if registers else -(-max(block[2].bytes for block in blocks) // 1024) * 1024
+        image_bytes = start_b + max(block[3].bytes for block in blocks)
+        pieces = (0 if registers else 1) + -(-n // 64)  # of a thread
+        words = -(-pieces // 4) + 2 * pieces
+        for A, B, tile_a, tile_b, accumulates in blocks:
+            image = {} if registers else tile_a.image(A, a_kind)
+            image.update((start_b + at, piece) for at, piece in tile_b.image(B, b_kind).items())
+            parts = pieces_for_threads(image, pieces)
+            sums, sign = products(A, B), negate[0] * negate[1]
+            for t in range(128):
+                row, column = t // 32 * 16 + t % 32 // 4, t % 4 * 2
+                operands = parts[t] + [tile_a.descriptor(0, modes, 0), tile_b.descriptor(start_b, modes, 0), int(accumulates)]
+                if registers:  # four of them: rows r and r + 8, then the columns behind
+                    elements = [[element_word(a_kind, A[row + i % 2 * 8][i // 2 * 4 * pack + t % 4 * pack + e])
+                                 << (bits * e) for e in range(pack)] for i in range(4)]
+                    operands += [sum(each) for each in elements]
+                results = []
+                for i in range(n // 2):
+                    value = sign * sums[row + i // 2 % 2 * 8][column + i // 4 * 8 + i % 2]
+                    if accumulates:
+                        value += 16 * (old_value(t, i) + (((1 << 31) - 9) * (1 if i % 2 else -1) if saturates else 0))
+                    if saturates:
+                        value = 16 * max(-1 << 31, min((1 << 31) - 1, value // 16))
+                    results.append(sum_word(d_kind, value, 16))
+                if d_kind == "f16":
+                    results = [results[i] | results[i + 1] << 16 for i in range(0, len(results), 2)]
+                rows.append((tuple(operands), mixed(results)))
+        old = {"f16": "old_half(threadIdx.x, 2 * i) | old_half(threadIdx.x, 2 * i + 1) << 16",
+               "f32": "old_value(threadIdx.x, i)",
+               "s32": "old_value(threadIdx.x, i)" + (" + (i % 2 ? 2147483639 : -2147483639)" if saturates else "")}[d_kind]
+        kind, constraint = ("float", "f") if d_kind == "f32" else ("unsigned", "r")
+        outputs = ", ".join(f'"+{constraint}"(x[{i}])' for i in range(count))
+        at = count
+        a_text = "{" + ", ".join(f"%{at + i}" for i in range(4)) + "}" if registers else f"%{at}"
+        inputs = [f'"r"(static_cast<unsigned>(r.operands[{words + 3 + i}]))' for i in range(4)] if registers else ['"l"(a)']
+        at += len(inputs)
+        immediates = "" if d_kind == "s32" else f", {negate[0]}, {negate[1]}"
+        if bits == 16:
+            immediates += "".join(f", {int(flag)}" for flag in (mn[1:] if registers else mn))
+        text = (f"{{ .reg .pred p; setp.ne.b32 p, %{at + 1}, 0; {name} {{{', '.join(f'%{i}' for i in range(count))}}}, "
+                f"{a_text}, %{at}, p{immediates}; }}")
+        inputs += ['"l"(b)', f'"r"(static_cast<unsigned>(r.operands[{words + 2}]))']
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; write_image<{pieces}>(image, r.operands); "
+                f"const Word base = (shared_address(image) & 0x3ffff) >> 4, a = r.operands[{words}] + base, "
+                f"b = r.operands[{words + 1}] + base; (void)a; {kind} x[{count}]; "
+                f"for (int i = 0; i < {count}; ++i) x[i] = {old}; "
+                'asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); '
+                f'asm volatile("{text}" : {outputs} : {", ".join(inputs)} : "memory"); '
+                'asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory"); d = mixed(x);')
+        detail = [f"{which} transposed" for which, flag in zip("AB", mn) if flag]
+        detail += [f"{which} negated" for which, flag in zip("AB", negate) if flag < 0] + (["A in registers"] if registers else [])
+        return Code(", ".join([name] + detail), code, rows)
+
+    kinds = [("f16", "f16", "f16"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32")]
+    kinds += [(a, b, d) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2") for d in ("f16", "f32")]
+    kinds += [(a, b, "s32") for a in ("s8", "u8") for b in ("s8", "u8")]
+    for a_kind, b_kind, d_kind in kinds:
+        for n in (8, 48 if d_kind == "s32" else 40):  # 8-bit integers: N = 8, 16, 24, then steps of 16
+            yield multiply(a_kind, b_kind, d_kind, n)
+        yield multiply(a_kind, b_kind, d_kind, 32, registers=True, negate=(1, 1) if d_kind == "s32" else (-1, 1))
+        if d_kind == "s32":
+            yield multiply(a_kind, b_kind, d_kind, 16, saturates=True)
+        else:
+            yield multiply(a_kind, b_kind, d_kind, 24, negate=(1, -1))
+        if ELEMENTS[a_kind][0] == 16:
+            for mn, negate in (((False, True), (1, 1)), ((True, False), (-1, -1)), ((True, True), (1, 1))):
+                yield multiply(a_kind, b_kind, d_kind, 64, mn=mn, negate=negate)
+            yield multiply(a_kind, b_kind, d_kind, 64, registers=True, mn=(False, True))
+    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128), ("e4m3", "f32", 128), ("s8", "s32", 256)):
+        yield multiply(a_kind, a_kind, d_kind, n)
+
+
+wgmma_instructions.prelude = MATRIX_PRELUDE
+
+
+TENSOR_PRELUDE = MATRIX_PRELUDE + """
+/// The 512 columns of tensor memory, from thread 0 to 127 of a block. d: the address.
+struct TensorColumns {
+  unsigned d;
+  __device__ explicit TensorColumns(unsigned* place) {
+    if (threadIdx.x < 32)
+      asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;" :: "r"(shared_address(place)) : "memory");
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    d = *place;
+  }
+  __device__ unsigned mine(unsigned column) const { return d + ((threadIdx.x & 96) << 16) + column; }
+  __device__ void store(unsigned column, unsigned word) const {
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(mine(column)), "r"(word));
+  }
+  __device__ unsigned load(unsigned column) const {
+    unsigned word;
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(word) : "r"(mine(column)));
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+    return word;
+  }
+  __device__ void stored() const {
+    asm volatile("tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  }
+  __device__ Word mixed_columns(unsigned count) const {
+    Word sum = 0;
+    for (unsigned c = 0; c < count; ++c) sum += Word(load(c)) * (2 * c + 1);
+    return sum;
+  }
+  __device__ void leave() const {
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    if (threadIdx.x < 32) {
+      asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 512;" :: "r"(d));
+      asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+    }
+  }
+};
+__device__ unsigned cell(unsigned lane, unsigned column) {
+  return (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff);
+}
+__device__ void await(Word* barrier) {
+  asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra again; }"
+               :: "r"(shared_address(barrier)) : "memory");
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+"""
+
+
+def tensor_moves():
+    """tcgen05.ld, tcgen05.st: figures 183 to 187. Lane and column of a thread's register, from the warp's first."""
+    fragments = {"32x32b": (128, 1, lambda t, r: (t, r)),
+                 "16x64b": (128, 2, lambda t, r: (t % 2 * 8 + t // 4, t // 2 % 2 + 2 * r)),
+                 "16x128b": (64, 4, lambda t, r: (t // 4 + r % 2 * 8, t % 4 + r // 2 * 4)),
+                 "16x256b": (32, 8, lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
+                 "16x32bx2": (128, 1, lambda t, r: (t % 16, r))}
+    cell = lambda lane, column: (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff)
+    mine = lambda t, r: t * 0x10003 + r * 0x2000d + 9 & 0xffffffff
+    for (shape, (most, width, fragment)), pack in itertools.product(fragments.items(), (False, True)):
+        for num in [1 << i for i in range(most.bit_length())]:
+            per_register = 2 if pack else 1
+            registers = num * {"16x128b": 2, "16x256b": 4}.get(shape, 1)
+            columns, split = num * width * per_register, 0
+            if shape == "16x32bx2":
+                split = columns + (3 if 2 * columns + 3 <= 512 else 0)
+                columns += split
+            def cells(t, r, half):
+                lane, column = fragment(t % 32, r)
+                column += split if shape == "16x32bx2" and t % 32 >= 16 else 0
+                first = column if not pack else fragment(t % 32, r)[1] * 2 + (split if shape == "16x32bx2" and t % 32 >= 16 else 0)
+                return t // 32 * 32 + half + lane, first
+            halves = (0,) if shape == "32x32b" else (0, 16)
+            immediate = f", {split}" if split else ""
+            for store in (False, True):
+                rows = []
+                for half in halves:
+                    memory = {}
+                    for t in range(128):
+                        values = []
+                        for r in range(registers):
+                            lane, column = cells(t, r, half)
+                            if pack:
+                                values.append(cell(lane, column) & 0xffff | (cell(lane, column + 1) & 0xffff) << 16)
+                                memory[lane, column], memory[lane, column + 1] = mine(t, r) & 0xffff, mine(t, r) >> 16
+                            else:
+                                values.append(cell(lane, column))
+                                memory[lane, column] = mine(t, r)
+                        rows.append(((half,), mixed(values)))
+                    if store:
+                        rows[-128:] = [((half,), mixed([memory.get((t, c), cell(t, c)) for c in range(columns)])) for t in range(128)]
+                what, modifier = ("st", ".unpack::16b") if store else ("ld", ".pack::16b")
+                name = f"tcgen05.{what}.sync.aligned.{shape}.x{num}{modifier if pack else ''}.b32"
+                code = (f"__shared__ unsigned place; const TensorColumns tmem(&place); unsigned x[{registers}]; "
+                        f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); tmem.stored(); "
+                        "const unsigned at = tmem.mine(0) + (static_cast<unsigned>(r.operands[0]) << 16); ").replace(" at =", " from =")
+                if store:
+                    inputs = ", ".join(f'"r"(x[{i}])' for i in range(registers))
+                    places = ", ".join(f"%{i + 1}" for i in range(registers))
+                    code += (f"for (unsigned i = 0; i < {registers}; ++i) x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
+                             f'asm volatile("{name} [%0]{immediate}, {{{places}}};" :: "r"(from), {inputs}); tmem.stored(); '
+                             f"d = tmem.mixed_columns({columns}); ")
+                else:
+                    outputs = ", ".join(f'"=r"(x[{i}])' for i in range(registers))
+                    places = ", ".join(f"%{i}" for i in range(registers))
+                    code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : {outputs} : "r"(from)); '
+                             'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); d = mixed(x); ')
+                yield Code(name, code + "tmem.leave();", rows)
+
+
+def zero_columns(mask, m, n):
+    """9.7.16.4.3, as its examples have it: (start counts, first spans, used, zeros) to which columns are zeros."""
+    starts, firsts, used, zeros = mask
+    parts = 128 // m
+    result = []
+    for part in range(parts):
+        cycle = [False] * used + [True] * zeros
+        if firsts[part]:
+            cycle = cycle[used:] + cycle[:used]
+        result += (cycle * (n + 1))[starts[part]:starts[part] + n // parts]
+    return result
+
+
+def tensor_multiplications():
+    """tcgen05.mma of one block. A case: types of A, B and D, M, N, units of the swizzles, and what it adds."""
+    modes = {1: 0, 8: 2 << 61, 4: 4 << 61, 2: 6 << 61}
+    codes = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1}, "mxf4": {"e2m1": 1},
+             "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}}
+    codes["mxf8f6f4"], codes["mxf4nvf4"] = codes["f8f6f4"], codes["mxf4"]
+    places_of_two = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 1), (2, 3)]  # 9.7.16.10.8.2
+
+    def multiply(kind, cases, ws=False, sparse=False, in_tensor_memory=False, scales=0, vector="", operand="", collector=""):
+        four, scaled = kind in ("mxf4", "mxf4nvf4"), scales > 0
+        name = (f"tcgen05.mma{'.ws' if ws else ''}{'.sp' if sparse else ''}.cta_group::1.kind::{kind}"
+                f"{'.block_scale' if scaled else ''}{vector}{collector}")
+        columns = list(range(256, 264)) if in_tensor_memory else []
+        columns += list(range(264, 268)) + list(range(272, 280)) if scaled else []
+        columns += [280, 281] if sparse else []
+        blocks = []
+        for case in cases:
+            a_kind, b_kind, d_kind, m, n, units_a, units_b = case[:7]
+            extra = case[7] if len(case) > 7 else {}
+            bits = ELEMENTS[a_kind][0]
+            stored = 64 if four else 32 if bits <= 8 else 256 // bits
+            depth, limit = stored * (2 if sparse else 1), 2 if d_kind == "f16" else 4
+            shift = extra.get("shift", 0)
+            A, B = draw_matrix(m, stored, a_kind, limit), draw_matrix(n + shift, depth, b_kind, limit)
+            size = lambda each: max(1, ELEMENTS[each][0] // 8)
+            tile_a = Tile(m, 32, size(a_kind), units_a, extra.get("mn_a", False), extra.get("turned", False))
+            tile_b = Tile(n + shift, 64 if sparse else 32, size(b_kind), units_b, extra.get("mn_b", False), extra.get("turned", False))
+            words = {}  # of tensor memory, by lane and column
+            lane_of = lambda row: row // 16 * 32 + row % 16 if m == 64 and not ws else row  # layouts F and D
+            if in_tensor_memory:
+                width = 4 if four else max(8, bits)
+                for row, k in itertools.product(range(m), range(stored)):
+                    word = element_word(a_kind, A[row][k]) << (2 if bits == 4 and not four else 0)
+                    at = lane_of(row), 256 + k * width // 32
+                    words[at] = words.get(at, 0) | word << k * width % 32
+            whole = A
+            if sparse:
+                unit = 2 if four else 1
+                whole = [[0] * depth for _ in range(m)]
+                for row, group in itertools.product(range(m), range(depth // (4 * unit))):
+                    places = DRAW.choice(places_of_two)
+                    for i in range(2 * unit):
+                        whole[row][(group * 4 + places[i // unit]) * unit + i % unit] = A[row][group * 2 * unit + i]
+                    at, bit = (row, 280 + group // 8), group % 8 * 4  # figure 267
+                    if kind == "f16":  # figure 263
+                        at = row // 16 * 16 + row % 8 + group // 4 * 8, 280 + extra.get("selector", 0)
+                        bit = row // 8 % 2 * 16 + group % 4 * 4
+                    words[at] = words.get(at, 0) | (places[0] | places[1] << 2) << bit
+            used = B[shift:]
+            if "mask" in extra:
+                used = [[0] * depth if zero else row for row, zero in zip(used, zero_columns(extra["mask"], m, n))]
+            denominator = 16
+            if scaled:  # in halves: UE8M0 has 1/2, 1, 2; UE4M3 1, 1.5, 2, 3
+                powers = extra.get("powers", True)
+                table = {1: 126, 2: 127, 4: 128} if powers else {2: 0x38, 3: 0x3c, 4: 0x40, 6: 0x44}
+                sides = []
+                for matrix, first, id_ in ((whole, 264, extra.get("id_a", 0)), (used, 272, extra.get("id_b", 0))):
+                    scaled_matrix = []
+                    for row, values in enumerate(matrix):
+                        factors = [DRAW.choice(sorted(table)) for _ in range(scales)]
+                        for s, quarter in itertools.product(range(scales), range(4)):
+                            at = quarter * 32 + row % 32, first + row // 32
+                            words[at] = words.get(at, 0) | table[factors[s]] << 8 * (id_ + s)
+                        scaled_matrix.append([value * factors[k * scales // depth] for k, value in enumerate(values)])
+                    sides.append(scaled_matrix)
+                (whole, used), denominator = sides, 64
+            sums = products(whole, used)
+            instruction = int(sparse) << 2 | codes[kind][a_kind] << 7 | codes[kind][b_kind] << 10 | n // 8 << 17
+            sign = 1
+            for which, bit in (("negate_a", 13), ("negate_b", 14)):
+                if extra.get(which):
+                    instruction, sign = instruction | 1 << bit, -sign
+            instruction |= int(extra.get("mn_a", False)) << 15 | int(extra.get("mn_b", False)) << 16
+            if scaled:
+                instruction |= extra.get("id_b", 0) << 4 | int(powers) << 23 | m // 128 << 27 | extra.get("id_a", 0) << 29
+            else:
+                instruction |= extra.get("selector", 0) | {"f16": 0, "f32": 1, "s32": 2}[d_kind] << 4 | m // 16 << 24
+                instruction |= int(extra.get("saturates", False)) << 3 | (0 if not shift else 1 if shift <= 8 else 2 if shift <= 16 else 3) << 30
+            zero = shift << 56
+            if "mask" in extra:
+                starts, firsts, spans, zeros = extra["mask"]
+                zero |= 1 << 39 | zeros - 1 << 40 | spans - 1 << 48
+                zero |= sum(start << 8 * i | first << 32 + i for i, (start, first) in enumerate(zip(starts, firsts)))
+            # D: of .ws, the columns in parts, one beneath the other (layouts E and G).
+            part = n * m // 128 if ws else n
+            memory = {}
+            for row, column in itertools.product(range(m), range(n)):
+                lane, at = lane_of(row) + column // part * m, column % part
+                if "mask 32 to 63" in operand and 32 <= lane < 64 and 0xff00ff >> lane - 32 & 1:
+                    continue
+                value = sign * sums[row][column]
+                if extra.get("accumulate", True):
+                    value += old_value(lane, at) * (denominator // 8 if ", 3" in operand else denominator)
+                if extra.get("saturates"):
+                    value = denominator * max(-1 << 31, min((1 << 31) - 1, value // denominator))
+                memory[lane, at] = sum_word(d_kind, value, denominator)
+            blocks.append((A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero,
+                           extra.get("accumulate", True)))
+        start_b = 0 if in_tensor_memory else -(-max(block[7].bytes for block in blocks) // 1024) * 1024
+        image_bytes = start_b + max(block[8].bytes for block in blocks)
+        rows, parts = [], []
+        images = []
+        for A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero, accumulates in blocks:
+            image = {} if in_tensor_memory else tile_a.image(A, a_kind, four)
+            image.update((start_b + at, piece) for at, piece in tile_b.image(B, b_kind, four).items())
+            images.append(image)
+        pieces = max(-(-len(image) // 128) for image in images)
+        first = -(-pieces // 4) + 2 * pieces
+        for image, (A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero, accumulates) in zip(images, blocks):
+            threads = pieces_for_threads(image, pieces)
+            for t in range(128):
+                row = threads[t] + [tile_a.descriptor(0, modes, 1 << 46), tile_b.descriptor(start_b, modes, 1 << 46),
+                                    instruction | int(accumulates) << 32 | {"f16": 0, "f32": 1, "s32": 2}[d_kind] << 33 | n << 36, zero]
+                mine = [words.get((t, column), 0) for column in columns] + [0]
+                row += [mine[i] | mine[i + 1] << 32 for i in range(0, len(columns), 2)]
+                rows.append((tuple(row), mixed([memory.get((t, c), sum_word(d_kind, old_value(t, c), 1)) for c in range(n)])))
+        extra_inputs = ['"r"(tmem.d)', '"l"(a)', '"l"(b)', '"r"(static_cast<unsigned>(r.operands[%d]))' % (first + 2),
+                        f'"r"(static_cast<unsigned>(r.operands[{first + 2}] >> 32 & 1))', f'"l"(r.operands[{first + 3}])']
+        a_text = "[%6]" if in_tensor_memory else "%1"
+        extra_inputs.append('"r"(tmem.d + 256)')
+        extra_inputs += ['"r"(tmem.d + 264)', '"r"(tmem.d + 272)'] if scaled else ['"r"(0)', '"r"(0xff00ff)']
+        extra_inputs.append('"r"(tmem.d + 280)')
+        text = f"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {name} [%0], {a_text}, %2, {'[%9], ' if sparse else ''}%3"
+        text += ", [%7], [%8]" if scaled else ""
+        if "mask 32 to 63" in operand:
+            text += ", {%7, %8, %7, %7}"
+        text += ", p" + (", 3" if ", 3" in operand else "") + (", %5" if "zero columns" in operand else "") + "; }"
+        table = f"constexpr unsigned columns[] = {{{', '.join(map(str, columns))}}}; " if columns else ""
+        fill = (f"for (int i = 0; i < {len(columns)}; ++i) tmem.store(columns[i], static_cast<unsigned>(r.operands[{first + 4} + i / 2] >> (32 * (i % 2)))); "
+                if columns else "")
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; __shared__ Word barrier; __shared__ unsigned place; "
+                'if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(shared_address(&barrier)) : "memory"); '
+                f"write_image<{pieces}>(image, r.operands); const TensorColumns tmem(&place); "
+                f"const Word base = (shared_address(image) & 0x3ffff) >> 4, a = r.operands[{first}] + base, b = r.operands[{first + 1}] + base; (void)a; "
+                f"const unsigned type = r.operands[{first + 2}] >> 33 & 3, width = r.operands[{first + 2}] >> 36; {table}"
+                "for (unsigned c = 0; c < width; ++c) tmem.store(c, type == 0 ? old_half(threadIdx.x, c) : type == 1 ? __float_as_uint(float(old_value(threadIdx.x, c))) : "
+                f"unsigned(old_value(threadIdx.x, c))); {fill}tmem.stored(); "
+                f'if (threadIdx.x == 0) {{ asm volatile("{text}" :: {", ".join(extra_inputs)} : "memory"); '
+                'asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :: "r"(shared_address(&barrier)) : "memory"); } '
+                "await(&barrier); d = tmem.mixed_columns(width); tmem.leave();")
+        detail = (["A in tensor memory"] if in_tensor_memory else []) + ([operand] if operand else [])
+        return Code(", ".join([name] + detail), code, rows)
+
+    both = {"mn_a": True, "mn_b": True}
+    old = {"accumulate": False}
+    halves = [("f16", "f16", "f32", 128, 32, 1, 8), ("bf16", "bf16", "f32", 128, 16, 2, 4, {"negate_a": True}),
+              ("f16", "f16", "f16", 64, 24, 4, 2, {"negate_b": True}), ("bf16", "f16", "f32", 64, 8, 8, 1, {**old, "turned": True}),
+              ("bf16", "bf16", "f32", 128, 64, 8, 4, both), ("f16", "f16", "f32", 64, 64, 1, 8, {**both, "turned": True}),
+              ("bf16", "bf16", "f32", 128, 256, 8, 1)]
+    singles = [("tf32", "tf32", "f32", 128, 32, 1, 8), ("tf32", "tf32", "f32", 64, 16, 4, 2, {"negate_a": True, "turned": True}),
+               ("tf32", "tf32", "f32", 128, 40, 8, 4, old)]
+    narrow = [(a, b, "f16" if i % 5 == 0 else "f32", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4], (8, 4, 1)[i % 3], {"negate_a": i % 2})
+              for i, (a, b) in enumerate(itertools.product(codes["f8f6f4"], repeat=2))]
+    narrow += [("e4m3", "e5m2", "f32", 128, 32, 8, 2, both), ("e5m2", "e4m3", "f32", 64, 64, 1, 4, {"mn_b": True, **old})]
+    bytes_ = [(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i], {"saturates": i == 1})
+              for i, (a, b) in enumerate(itertools.product(("u8", "s8"), repeat=2))]
+    bytes_ += [("s8", "u8", "s32", 128, 16, 4, 4, both)]
+    from_memory = lambda cases: [case for case in cases if not (case[7:] and case[7].get("mn_a"))]
+    yield multiply("f16", halves)
+    yield multiply("tf32", singles)
+    yield multiply("f8f6f4", narrow)
+    yield multiply("i8", bytes_)
+    yield multiply("f16", halves[:4], operand="lanes of the mask 32 to 63 disabled, 3 as scale-input-d, 3")
+    yield multiply("f16", from_memory(halves), in_tensor_memory=True, collector=".collector::a::fill")
+    yield multiply("tf32", singles, in_tensor_memory=True, collector=".collector::a::lastuse")
+    yield multiply("f8f6f4", from_memory(narrow), in_tensor_memory=True)
+    yield multiply("i8", from_memory(bytes_), in_tensor_memory=True, collector=".collector::a::discard")
+    # weight-stationary: M = 32, 64, 128, layouts G, E and D
+    sizes = [(m, n) for m in (32, 64, 128) for n in (64, 128)]
+    stationary = lambda a, b, d: [(a, b, d, m, n, (1, 8, 4)[i % 3], (8, 2, 1)[i % 3], {"accumulate": i % 2 == 0}) for i, (m, n) in enumerate(sizes)]
+    yield multiply("f16", stationary("bf16", "bf16", "f32") + [("f16", "f16", "f16", 32, 256, 1, 4)], ws=True)
+    yield multiply("tf32", stationary("tf32", "tf32", "f32"), ws=True, collector=".collector::b1::fill")
+    yield multiply("f8f6f4", stationary("e4m3", "e2m1", "f32"), ws=True, collector=".collector::b2::use")
+    yield multiply("i8", stationary("s8", "u8", "s32"), ws=True, collector=".collector::b3::lastuse")
+    yield multiply("f16", [case for case in stationary("bf16", "bf16", "f32") if case[3] == 128], ws=True, in_tensor_memory=True)
+    none = [0, 0, 0, 0]
+    masks = [{"mask": (none, none, 4, 3)}, {"mask": ([0, 0, 0, 0], [1, 0, 0, 0], 4, 3)}, {"mask": ([0, 1, 2, 1], [1, 1, 0, 0], 4, 3), "shift": 2},
+             {"shift": 16}, {"mask": ([3, 0, 9, 29], [0, 1, 1, 0], 30, 10)}, {"mask": ([0, 2, 0, 1], [1, 1, 0, 1], 1, 5), "shift": 8}]
+    masked = lambda a, b, d: [(a, b, d, m, n, 8, 4, extra) for (m, n), extra in zip(((128, 64), (64, 128), (32, 128), (128, 128), (32, 256), (64, 64)), masks)]
+    yield multiply("f16", masked("bf16", "f16", "f32"), ws=True, operand="zero columns")
+    yield multiply("f8f6f4", masked("e5m2", "e4m3", "f32"), ws=True, operand="zero columns")
+    yield multiply("i8", masked("u8", "s8", "s32"), ws=True, operand="zero columns")
+    # sparse A
+    fit = lambda cases: [case for case in cases if case[3] == 128 and (case[6] != 2 or case[7:] and case[7].get("mn_b"))]
+    yield multiply("f16", [(*case[:7], {**(case[7] if case[7:] else {}), "selector": i % 2}) for i, case in enumerate(fit(halves))], sparse=True)
+    yield multiply("f16", [case for case in fit(from_memory(halves))], sparse=True, in_tensor_memory=True)
+    yield multiply("f8f6f4", fit(narrow), sparse=True)
+    yield multiply("i8", fit(bytes_), sparse=True)
+    yield multiply("f16", [("bf16", "bf16", "f32", 128, n, 8, 4, {"selector": i}) for i, n in enumerate((64, 128))], ws=True, sparse=True)
+    # block scaling
+    eight = [(a, b, "f32", 128, n, units, 8, {"id_a": i % 4, "id_b": (i + 1) % 4, "accumulate": i % 2 == 0})
+             for i, (a, b, n, units) in enumerate((("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2), ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8)))]
+    nibbles = lambda ids, **more: [("e2m1", "e2m1", "f32", 128, n, units, 8, {"id_a": a, "id_b": b, "negate_a": i == 1, **more})
+                                   for i, (n, units, (a, b)) in enumerate(zip((32, 72, 128), (8, 1, 4), ids))]
+    twos, zeros = [(0, 0), (2, 0), (0, 2)], [(0, 0)] * 3
+    for sparse in (False, True):
+        for vector in (".scale_vec::1X", ".block32", ""):
+            yield multiply("mxf8f6f4", eight, scales=1, vector=vector, sparse=sparse)
+        for vector in ("", ".scale_vec::2X", ".block32"):
+            yield multiply("mxf4", nibbles(twos), scales=2, vector=vector, sparse=sparse)
+        yield multiply("mxf4nvf4", nibbles(twos), scales=2, vector=".scale_vec::2X", sparse=sparse)
+        yield multiply("mxf4nvf4", nibbles(zeros, powers=False), scales=4, vector=".scale_vec::4X", sparse=sparse)
+        yield multiply("mxf4nvf4", nibbles(zeros), scales=4, vector=".block16", sparse=sparse)
+    yield multiply("mxf8f6f4", eight, scales=1, vector=".block32", in_tensor_memory=True)
+    yield multiply("mxf4nvf4", nibbles(zeros, powers=False), scales=4, vector=".block16", in_tensor_memory=True)
+
+
+def tensor_memory_instructions():
+    yield from tensor_moves()
+    yield from tensor_multiplications()
+
+
+tensor_memory_instructions.prelude = TENSOR_PRELUDE
+
+
 CLASSES = {
     "integers": integer_instructions,
     "bits": bit_instructions,
@@ -1250,6 +1827,8 @@ CLASSES = {
     "collectives": collective_instructions,
     "matrices": matrix_instructions,
     "copies": copy_instructions,
+    "wgmma": wgmma_instructions,
+    "tcgen05": tensor_memory_instructions,
 }
 
 HEAD = """// Generated by tests/emulator/ptx_conformance.py {name}
@@ -1315,7 +1894,7 @@ def program(name):
     instructions = list(CLASSES[name]())
     width = max(4, *(len(row) for instruction in instructions for row, _ in instruction.rows))
     most = max(len(instruction.rows) for instruction in instructions)
-    text, calls = [HEAD.format(name=name, operands=width, most=most)], []
+    text, calls = [HEAD.format(name=name, operands=width, most=most) + getattr(CLASSES[name], "prelude", "")], []
     for i, instruction in enumerate(instructions):
         result, constraint = register_of(instruction.result)
         sources = [register_of(kind) for kind in instruction.operands]
@@ -1332,7 +1911,7 @@ def program(name):
                     f"  const Row r = rows[at];\n  {body}\n  got[at] = bits(d);\n}}")
         text.append(f"const Row rows{i}[] = {{")
         for row, expected in instruction.rows:
-            words = ", ".join(f"{word:#x}" for word in list(row) + [0] * (width - len(row)))
+            words = ", ".join(f"{word:#x}" for word in row) or "0"
             text.append(f"    {{{{{words}}}, {expected:#x}}},")
         text.append("};")
         how = "kBits"

@@ -296,7 +296,7 @@ SharedMatrix read_matrix_descriptor(std::uint64_t descriptor, bool transposed, u
     not_judgeable(site.file, site.line,
                   "tcgen05: a K-major matrix in 128-byte swizzling with pieces of 32 bytes");
   static constexpr unsigned kSpans[] = {0, 128, 128, 0, 64, 0, 32, 0};
-  return {arena + ((descriptor & 0x3fff) << 4),
+  return {arena + matrix_offset((descriptor & 0x3fff) << 4),
           (descriptor >> 16 & 0x3fff) << 4,
           (descriptor >> 32 & 0x3fff) << 4,
           kSpans[mode],

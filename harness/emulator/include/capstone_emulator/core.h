@@ -88,6 +88,9 @@ struct SharedSlot {
 SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const char* name);
 /// Fills the slot with NaN bytes and draws its red zones: the first touch in each block.
 void begin_shared_slot(const SharedSlot& slot);
+/// Where a matrix begins, in bytes from the start of the block's shared memory. @param address  18 bits, as the
+/// descriptors of matrices hold it
+std::size_t matrix_offset(std::uint32_t address);
 
 template <class Tag>
 struct SharedSlotOf {
