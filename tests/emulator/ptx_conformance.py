@@ -9,6 +9,7 @@ computed here with whole numbers, fractions and decimals of 60 digits, never wit
 point. The program prints PASS, or each instruction that differs with its operands.
 """
 
+import dataclasses
 import decimal
 import fractions
 import functools
@@ -1235,7 +1236,7 @@ def copy_instructions():
         yield Code(f"mbarrier phases, {wait_name}.parity", code, rows)
 
 
-# --- matrices that descriptors describe ----------------------------------------------------------------------
+# --- matrices that descriptors describe --------------------------------------------------------------------
 class SmallFloat:
     """A float of 4 or 6 bits: all of its words are numbers."""
 
@@ -1275,7 +1276,7 @@ def sum_word(kind, numerator, denominator):
 
 
 def draw_matrix(rows, depth, kind, limit):
-    """In quarters, so that all sums are exact: floats of 8 bits and less are multiples of 1/2, others are whole."""
+    """In quarters, so that all sums are exact: floats of up to 8 bits are multiples of 1/2, others whole."""
     if kind in ("s8", "u8"):
         low, high = (-128, 127) if kind == "s8" else (0, 255)
         return [[4 * DRAW.randint(low, high) for _ in range(depth)] for _ in range(rows)]
@@ -1308,7 +1309,9 @@ class Tile:
             at += piece * (self.leading if units == 1 else 16)
         else:
             side = 16 // size
-            step_across, step_along = (self.stride, self.leading) if units == 1 else (self.leading, self.stride)
+            step_across, step_along = self.leading, self.stride
+            if units == 1:
+                step_across, step_along = step_along, step_across
             at = row % side * size + row // side % units * 16 + row // (side * units) * step_across
             at += k % 8 * 16 * units + k // 8 * step_along
         return at ^ (at >> 7 & (units - 1)) << 4
@@ -1333,7 +1336,8 @@ class Tile:
                     continue
                 for b in range(bits):  # sixteen elements in 16 bytes, at their beginning
                     bit = k * 4 + b if packed else k % 16 * bits + b
-                    write(self.place(row, bit // 8 + (0 if packed else k // 16 * 16)), (word >> b & 1) << bit % 8)
+                    at = self.place(row, bit // 8 + (0 if packed else k // 16 * 16))
+                    write(at, (word >> b & 1) << bit % 8)
         return pieces
 
     def descriptor(self, start, modes, fixed):
@@ -1357,8 +1361,8 @@ def pieces_for_threads(pieces, count):
     for t in range(128):
         mine = all_pieces[t * count:(t + 1) * count]
         places = [at // 16 for at, _ in mine] + [0xffff] * (count - len(mine))
-        words = words_of(b"".join(bytes(piece) for _, piece in mine).ljust(16 * count, b"\0"))
-        parts.append([sum(place << 16 * i for i, place in enumerate(places[k:k + 4])) for k in range(0, count, 4)] + words)
+        words = [sum(place << 16 * i for i, place in enumerate(places[k:k + 4])) for k in range(0, count, 4)]
+        parts.append(words + words_of(b"".join(bytes(piece) for _, piece in mine).ljust(16 * count, b"\0")))
     return parts
 
 
@@ -1368,12 +1372,15 @@ __device__ unsigned old_half(int thread, int i) {{
   constexpr unsigned short kHalves[] = {{{", ".join(hex(F16.word(Fraction(v))) for v in range(-6, 7))}}};
   return kHalves[old_value(thread, i) + 6];
 }}
-__device__ unsigned shared_address(const void* p) {{ return static_cast<unsigned>(__cvta_generic_to_shared(p)); }}
+__device__ unsigned shared_address(const void* p) {{
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}}
 /// Each thread writes its part of the matrices into shared memory, for the asynchronous proxy.
 template <int count> __device__ void write_image(Word* image, const Word* part) {{
   for (int i = 0; i < count; ++i) {{
     const Word place = part[i / 4] >> (16 * (i % 4)) & 0xffff;
-    for (int half = 0; half < 2 && place != 0xffff; ++half) image[2 * place + half] = part[(count + 3) / 4 + 2 * i + half];
+    for (int half = 0; half < 2 && place != 0xffff; ++half)
+      image[2 * place + half] = part[(count + 3) / 4 + 2 * i + half];
   }}
   asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
@@ -1386,14 +1393,17 @@ def wgmma_instructions():
     modes = {1: 0, 8: 1 << 62, 4: 2 << 62, 2: 3 << 62}
 
     def multiply(a_kind, b_kind, d_kind, n, registers=False, negate=(1, 1), mn=(False, False), saturates=False):
+        signs = negate[0] * negate[1]
         bits = ELEMENTS[a_kind][0]
         size, depth = bits // 8, 256 // bits
         pack, count = 4 // size, n // (4 if d_kind == "f16" else 2)
-        name = f"wgmma.mma_async.sync.aligned.m64n{n}k{depth}{'.satfinite' if saturates else ''}.{d_kind}.{a_kind}.{b_kind}"
+        name = f"wgmma.mma_async.sync.aligned.m64n{n}k{depth}{'.satfinite' if saturates else ''}"
+        name += f".{d_kind}.{a_kind}.{b_kind}"
         rows, blocks = [], []
         for i, (units_a, units_b) in enumerate(((1, 8), (2, 4), (4, 2), (8, 1))):
             A, B = draw_matrix(64, depth, a_kind, 4), draw_matrix(n, depth, b_kind, 4)
-            blocks.append((A, B, Tile(64, 32, size, units_a, mn[0], i % 2), Tile(n, 32, size, units_b, mn[1], i > 1), i != 1))
+            tile_a, tile_b = Tile(64, 32, size, units_a, mn[0], i % 2), Tile(n, 32, size, units_b, mn[1], i > 1)
+            blocks.append((A, B, tile_a, tile_b, i != 1))
         start_b = 0 if registers else -(-max(block[2].bytes for block in blocks) // 1024) * 1024
         image_bytes = start_b + max(block[3].bytes for block in blocks)
         pieces = (0 if registers else 1) + -(-n // 64)  # of a thread
@@ -1402,49 +1412,57 @@ def wgmma_instructions():
             image = {} if registers else tile_a.image(A, a_kind)
             image.update((start_b + at, piece) for at, piece in tile_b.image(B, b_kind).items())
             parts = pieces_for_threads(image, pieces)
-            sums, sign = products(A, B), negate[0] * negate[1]
+            sums = products(A, B)
+            near_limit = (1 << 31) - 9 if saturates else 0
             for t in range(128):
                 row, column = t // 32 * 16 + t % 32 // 4, t % 4 * 2
-                operands = parts[t] + [tile_a.descriptor(0, modes, 0), tile_b.descriptor(start_b, modes, 0), int(accumulates)]
-                if registers:  # four of them: rows r and r + 8, then the columns behind
-                    elements = [[element_word(a_kind, A[row + i % 2 * 8][i // 2 * 4 * pack + t % 4 * pack + e])
-                                 << (bits * e) for e in range(pack)] for i in range(4)]
-                    operands += [sum(each) for each in elements]
+                operands = parts[t] + [tile_a.descriptor(0, modes, 0), tile_b.descriptor(start_b, modes, 0)]
+                operands.append(int(accumulates))
+                for i in range(4 if registers else 0):  # rows r and r + 8, then the columns behind
+                    elements = A[row + i % 2 * 8][i // 2 * 4 * pack + t % 4 * pack:][:pack]
+                    operands.append(sum(element_word(a_kind, value) << bits * e for e, value in enumerate(elements)))
                 results = []
                 for i in range(n // 2):
-                    value = sign * sums[row + i // 2 % 2 * 8][column + i // 4 * 8 + i % 2]
+                    value = signs * sums[row + i // 2 % 2 * 8][column + i // 4 * 8 + i % 2]
                     if accumulates:
-                        value += 16 * (old_value(t, i) + (((1 << 31) - 9) * (1 if i % 2 else -1) if saturates else 0))
+                        value += 16 * (old_value(t, i) + (near_limit if i % 2 else -near_limit))
                     if saturates:
                         value = 16 * max(-1 << 31, min((1 << 31) - 1, value // 16))
                     results.append(sum_word(d_kind, value, 16))
                 if d_kind == "f16":
                     results = [results[i] | results[i + 1] << 16 for i in range(0, len(results), 2)]
                 rows.append((tuple(operands), mixed(results)))
-        old = {"f16": "old_half(threadIdx.x, 2 * i) | old_half(threadIdx.x, 2 * i + 1) << 16",
-               "f32": "old_value(threadIdx.x, i)",
-               "s32": "old_value(threadIdx.x, i)" + (" + (i % 2 ? 2147483639 : -2147483639)" if saturates else "")}[d_kind]
+        old = "old_value(threadIdx.x, i)" + (" + (i % 2 ? 2147483639 : -2147483639)" if saturates else "")
+        if d_kind == "f16":
+            old = "old_half(threadIdx.x, 2 * i) | old_half(threadIdx.x, 2 * i + 1) << 16"
         kind, constraint = ("float", "f") if d_kind == "f32" else ("unsigned", "r")
         outputs = ", ".join(f'"+{constraint}"(x[{i}])' for i in range(count))
         at = count
         a_text = "{" + ", ".join(f"%{at + i}" for i in range(4)) + "}" if registers else f"%{at}"
-        inputs = [f'"r"(static_cast<unsigned>(r.operands[{words + 3 + i}]))' for i in range(4)] if registers else ['"l"(a)']
+        inputs = ['"l"(a)']
+        if registers:
+            inputs = [f'"r"(static_cast<unsigned>(r.operands[{words + 3 + i}]))' for i in range(4)]
         at += len(inputs)
         immediates = "" if d_kind == "s32" else f", {negate[0]}, {negate[1]}"
         if bits == 16:
             immediates += "".join(f", {int(flag)}" for flag in (mn[1:] if registers else mn))
-        text = (f"{{ .reg .pred p; setp.ne.b32 p, %{at + 1}, 0; {name} {{{', '.join(f'%{i}' for i in range(count))}}}, "
-                f"{a_text}, %{at}, p{immediates}; }}")
+        to = ", ".join(f"%{i}" for i in range(count))
+        text = (f"{{ .reg .pred p; setp.ne.b32 p, %{at + 1}, 0; {name} {{{to}}}, {a_text}, %{at}, "
+                f"p{immediates}; }}")
         inputs += ['"l"(b)', f'"r"(static_cast<unsigned>(r.operands[{words + 2}]))']
-        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; write_image<{pieces}>(image, r.operands); "
-                f"const Word base = (shared_address(image) & 0x3ffff) >> 4, a = r.operands[{words}] + base, "
-                f"b = r.operands[{words + 1}] + base; (void)a; {kind} x[{count}]; "
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; "
+                f"write_image<{pieces}>(image, r.operands); "
+                "const Word base = (shared_address(image) & 0x3ffff) >> 4; "
+                f"const Word a = r.operands[{words}] + base, b = r.operands[{words + 1}] + base; (void)a; "
+                f"{kind} x[{count}]; "
                 f"for (int i = 0; i < {count}; ++i) x[i] = {old}; "
                 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); '
                 f'asm volatile("{text}" : {outputs} : {", ".join(inputs)} : "memory"); '
-                'asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory"); d = mixed(x);')
+                'asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory"); '
+                "d = mixed(x);")
         detail = [f"{which} transposed" for which, flag in zip("AB", mn) if flag]
-        detail += [f"{which} negated" for which, flag in zip("AB", negate) if flag < 0] + (["A in registers"] if registers else [])
+        detail += [f"{which} negated" for which, flag in zip("AB", negate) if flag < 0]
+        detail += ["A in registers"] * registers
         return Code(", ".join([name] + detail), code, rows)
 
     kinds = [("f16", "f16", "f16"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32")]
@@ -1453,7 +1471,7 @@ def wgmma_instructions():
     for a_kind, b_kind, d_kind in kinds:
         for n in (8, 48 if d_kind == "s32" else 40):  # 8-bit integers: N = 8, 16, 24, then steps of 16
             yield multiply(a_kind, b_kind, d_kind, n)
-        yield multiply(a_kind, b_kind, d_kind, 32, registers=True, negate=(1, 1) if d_kind == "s32" else (-1, 1))
+        yield multiply(a_kind, b_kind, d_kind, 32, registers=True, negate=(1 if d_kind == "s32" else -1, 1))
         if d_kind == "s32":
             yield multiply(a_kind, b_kind, d_kind, 16, saturates=True)
         else:
@@ -1462,7 +1480,8 @@ def wgmma_instructions():
             for mn, negate in (((False, True), (1, 1)), ((True, False), (-1, -1)), ((True, True), (1, 1))):
                 yield multiply(a_kind, b_kind, d_kind, 64, mn=mn, negate=negate)
             yield multiply(a_kind, b_kind, d_kind, 64, registers=True, mn=(False, True))
-    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128), ("e4m3", "f32", 128), ("s8", "s32", 256)):
+    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128), ("e4m3", "f32", 128),
+                              ("s8", "s32", 256)):
         yield multiply(a_kind, a_kind, d_kind, n)
 
 
@@ -1475,7 +1494,8 @@ struct TensorColumns {
   unsigned d;
   __device__ explicit TensorColumns(unsigned* place) {
     if (threadIdx.x < 32)
-      asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;" :: "r"(shared_address(place)) : "memory");
+      asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;"
+                   :: "r"(shared_address(place)) : "memory");
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
     __syncthreads();
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
@@ -1514,6 +1534,18 @@ struct TensorColumns {
 __device__ unsigned cell(unsigned lane, unsigned column) {
   return (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff);
 }
+/// What an accumulator of type f16, f32 or s32 holds before.
+__device__ unsigned old_word(unsigned lane, unsigned column, int type) {
+  if (type == 0) return old_half(lane, column);
+  return type == 1 ? __float_as_uint(old_value(lane, column)) : unsigned(old_value(lane, column));
+}
+__device__ void begin(Word* barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(shared_address(barrier)) : "memory");
+}
+__device__ void commit(Word* barrier) {
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+               :: "r"(shared_address(barrier)) : "memory");
+}
 __device__ void await(Word* barrier) {
   asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra again; }"
                :: "r"(shared_address(barrier)) : "memory");
@@ -1523,283 +1555,351 @@ __device__ void await(Word* barrier) {
 
 
 def tensor_moves():
-    """tcgen05.ld, tcgen05.st: figures 183 to 187. Lane and column of a thread's register, from the warp's first."""
-    fragments = {"32x32b": (128, 1, lambda t, r: (t, r)),
-                 "16x64b": (128, 2, lambda t, r: (t % 2 * 8 + t // 4, t // 2 % 2 + 2 * r)),
-                 "16x128b": (64, 4, lambda t, r: (t // 4 + r % 2 * 8, t % 4 + r // 2 * 4)),
-                 "16x256b": (32, 8, lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
-                 "16x32bx2": (128, 1, lambda t, r: (t % 16, r))}
-    cell = lambda lane, column: (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff)
-    mine = lambda t, r: t * 0x10003 + r * 0x2000d + 9 & 0xffffffff
-    for (shape, (most, width, fragment)), pack in itertools.product(fragments.items(), (False, True)):
-        for num in [1 << i for i in range(most.bit_length())]:
-            per_register = 2 if pack else 1
-            registers = num * {"16x128b": 2, "16x256b": 4}.get(shape, 1)
-            columns, split = num * width * per_register, 0
-            if shape == "16x32bx2":
-                split = columns + (3 if 2 * columns + 3 <= 512 else 0)
-                columns += split
-            def cells(t, r, half):
+    """tcgen05.ld, tcgen05.st: figures 183 to 187."""
+    # Registers at most, columns of a repetition, registers of one; lane and column, from the warp's first, of a
+    # thread's register.
+    fragments = {"32x32b": (128, 1, 1, lambda t, r: (t, r)),
+                 "16x64b": (128, 2, 1, lambda t, r: (t % 2 * 8 + t // 4, t // 2 % 2 + 2 * r)),
+                 "16x128b": (64, 4, 2, lambda t, r: (t // 4 + r % 2 * 8, t % 4 + r // 2 * 4)),
+                 "16x256b": (32, 8, 4, lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
+                 "16x32bx2": (128, 1, 1, lambda t, r: (t % 16, r))}
+
+    def held(lane, column):  # `cell()` of the program
+        return (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff)
+
+    def register(t, r):
+        return t * 0x10003 + r * 0x2000d + 9 & 0xffffffff
+
+    def move(shape, num, pack, store):
+        _, width, each, fragment = fragments[shape]
+        registers, columns, split = num * each, num * width * (2 if pack else 1), 0
+        if shape == "16x32bx2":  # two accesses, so many columns apart
+            split = columns + (3 if 2 * columns + 3 <= 512 else 0)
+            columns += split
+        rows = []
+        for half in (0,) if shape == "32x32b" else (0, 16):
+            loaded, memory = [[] for _ in range(128)], {}
+            for t, r in itertools.product(range(128), range(registers)):
                 lane, column = fragment(t % 32, r)
-                column += split if shape == "16x32bx2" and t % 32 >= 16 else 0
-                first = column if not pack else fragment(t % 32, r)[1] * 2 + (split if shape == "16x32bx2" and t % 32 >= 16 else 0)
-                return t // 32 * 32 + half + lane, first
-            halves = (0,) if shape == "32x32b" else (0, 16)
-            immediate = f", {split}" if split else ""
-            for store in (False, True):
-                rows = []
-                for half in halves:
-                    memory = {}
-                    for t in range(128):
-                        values = []
-                        for r in range(registers):
-                            lane, column = cells(t, r, half)
-                            if pack:
-                                values.append(cell(lane, column) & 0xffff | (cell(lane, column + 1) & 0xffff) << 16)
-                                memory[lane, column], memory[lane, column + 1] = mine(t, r) & 0xffff, mine(t, r) >> 16
-                            else:
-                                values.append(cell(lane, column))
-                                memory[lane, column] = mine(t, r)
-                        rows.append(((half,), mixed(values)))
-                    if store:
-                        rows[-128:] = [((half,), mixed([memory.get((t, c), cell(t, c)) for c in range(columns)])) for t in range(128)]
-                what, modifier = ("st", ".unpack::16b") if store else ("ld", ".pack::16b")
-                name = f"tcgen05.{what}.sync.aligned.{shape}.x{num}{modifier if pack else ''}.b32"
-                code = (f"__shared__ unsigned place; const TensorColumns tmem(&place); unsigned x[{registers}]; "
-                        f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); tmem.stored(); "
-                        "const unsigned at = tmem.mine(0) + (static_cast<unsigned>(r.operands[0]) << 16); ").replace(" at =", " from =")
-                if store:
-                    inputs = ", ".join(f'"r"(x[{i}])' for i in range(registers))
-                    places = ", ".join(f"%{i + 1}" for i in range(registers))
-                    code += (f"for (unsigned i = 0; i < {registers}; ++i) x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
-                             f'asm volatile("{name} [%0]{immediate}, {{{places}}};" :: "r"(from), {inputs}); tmem.stored(); '
-                             f"d = tmem.mixed_columns({columns}); ")
+                lane += t // 32 * 32 + half
+                column = column * (2 if pack else 1) + (split if t % 32 >= 16 else 0)
+                if pack:  # the low halves of two columns
+                    loaded[t].append(held(lane, column) & 0xffff | (held(lane, column + 1) & 0xffff) << 16)
+                    memory[lane, column], memory[lane, column + 1] = register(t, r) & 0xffff, register(t, r) >> 16
                 else:
-                    outputs = ", ".join(f'"=r"(x[{i}])' for i in range(registers))
-                    places = ", ".join(f"%{i}" for i in range(registers))
-                    code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : {outputs} : "r"(from)); '
-                             'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); d = mixed(x); ')
-                yield Code(name, code + "tmem.leave();", rows)
+                    loaded[t].append(held(lane, column))
+                    memory[lane, column] = register(t, r)
+            for t in range(128):
+                left = [memory.get((t, c), held(t, c)) for c in range(columns)] if store else []
+                rows.append(((half,), mixed(left if store else loaded[t])))
+        what, modifier = ("st", ".unpack::16b") if store else ("ld", ".pack::16b")
+        name = f"tcgen05.{what}.sync.aligned.{shape}.x{num}{modifier if pack else ''}.b32"
+        immediate = f", {split}" if split else ""
+        code = (f"__shared__ unsigned place; const TensorColumns tmem(&place); unsigned x[{registers}]; "
+                f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); tmem.stored(); "
+                "const unsigned from = tmem.mine(0) + (static_cast<unsigned>(r.operands[0]) << 16); ")
+        if store:
+            inputs = ", ".join(f'"r"(x[{i}])' for i in range(registers))
+            places = ", ".join(f"%{i + 1}" for i in range(registers))
+            code += (f"for (unsigned i = 0; i < {registers}; ++i) x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
+                     f'asm volatile("{name} [%0]{immediate}, {{{places}}};" :: "r"(from), {inputs}); '
+                     f"tmem.stored(); d = tmem.mixed_columns({columns}); ")
+        else:
+            outputs = ", ".join(f'"=r"(x[{i}])' for i in range(registers))
+            places = ", ".join(f"%{i}" for i in range(registers))
+            code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : {outputs} : "r"(from)); '
+                     'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); d = mixed(x); ')
+        return Code(name, code + "tmem.leave();", rows)
+
+    for (shape, (most, *_)), pack, store in itertools.product(fragments.items(), (False, True), (False, True)):
+        for i in range(most.bit_length()):
+            yield move(shape, 1 << i, pack, store)
 
 
-def zero_columns(mask, m, n):
-    """9.7.16.4.3, as its examples have it: (start counts, first spans, used, zeros) to which columns are zeros."""
-    starts, firsts, used, zeros = mask
-    parts = 128 // m
-    result = []
-    for part in range(parts):
-        cycle = [False] * used + [True] * zeros
-        if firsts[part]:
-            cycle = cycle[used:] + cycle[:used]
-        result += (cycle * (n + 1))[starts[part]:starts[part] + n // parts]
-    return result
+@dataclasses.dataclass
+class Product:
+    """The operands of one tcgen05.mma: types and sizes, units of the swizzles, fields of the descriptors."""
+    a: str
+    b: str
+    d: str
+    m: int
+    n: int
+    units_a: int
+    units_b: int
+    mn_a: bool = False
+    mn_b: bool = False
+    turned: bool = False
+    accumulates: bool = True
+    negate_a: bool = False
+    negate_b: bool = False
+    saturates: bool = False
+    selector: int = 0  # of the metadata's column
+    shift: int = 0     # of B's columns, for .ws
+    mask: tuple = ()   # start counts, first spans, columns used, columns that are zeros
+    id_a: int = 0      # of the scale factors
+    id_b: int = 0
+    powers: bool = True  # UE8M0, not UE4M3
+
+    def with_fields(self, **fields):
+        return dataclasses.replace(self, **fields)
+
+    def zero_columns(self):
+        """Which columns count as zeros, as the examples of 9.7.16.4.3 have it."""
+        if not self.mask:
+            return [False] * self.n
+        starts, firsts, used, zeros = self.mask
+        parts, result = 128 // self.m, []
+        for part in range(parts):
+            cycle = [False] * used + [True] * zeros
+            if firsts[part]:
+                cycle = cycle[used:] + cycle[:used]
+            result += (cycle * (self.n + 1))[starts[part]:starts[part] + self.n // parts]
+        return result
+
+    def mask_descriptor(self):
+        """Table 45."""
+        if not self.mask:
+            return self.shift << 56
+        starts, firsts, used, zeros = self.mask
+        word = self.shift << 56 | used - 1 << 48 | zeros - 1 << 40 | 1 << 39
+        return word | sum(start << 8 * i | first << 32 + i for i, (start, first) in enumerate(zip(starts, firsts)))
+
+
+TENSOR_TYPES = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1}, "mxf4": {"e2m1": 1},
+                "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}}
+TENSOR_TYPES["mxf8f6f4"], TENSOR_TYPES["mxf4nvf4"] = TENSOR_TYPES["f8f6f4"], TENSOR_TYPES["mxf4"]
+TENSOR_SUMS = {"f16": 0, "f32": 1, "s32": 2}
+COLUMN_A, COLUMN_SCALE_A, COLUMN_SCALE_B, COLUMN_INDICES = 256, 264, 272, 280  # D's are before
+
+
+@dataclasses.dataclass
+class Multiply:
+    """One way to write tcgen05.mma. scales: factors of a row along K."""
+    kind: str
+    ws: bool = False
+    sparse: bool = False
+    in_tensor_memory: bool = False  # A
+    scales: int = 0
+    vector: str = ""
+    collector: str = ""
+    disables: bool = False  # lanes of D, and scales D by 2 ** -3
+    zeros: bool = False     # has a zero-column mask
+
+    def __post_init__(self):
+        self.four = self.kind in ("mxf4", "mxf4nvf4")
+        self.modes = {1: 0, 8: 2 << 61, 4: 4 << 61, 2: 6 << 61}
+
+    def name(self):
+        return (f"tcgen05.mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}.cta_group::1.kind::{self.kind}"
+                f"{'.block_scale' if self.scales else ''}{self.vector}{self.collector}")
+
+    def lane(self, product, row):
+        """Layout F scatters 64 rows; the others do not."""
+        return row // 16 * 32 + row % 16 if product.m == 64 and not self.ws else row
+
+    def instruction(self, product):
+        """Tables 42 to 44."""
+        codes, p = TENSOR_TYPES[self.kind], product
+        word = self.sparse << 2 | codes[p.a] << 7 | codes[p.b] << 10 | p.n // 8 << 17
+        word |= p.negate_a << 13 | p.negate_b << 14 | p.mn_a << 15 | p.mn_b << 16
+        if self.scales:
+            return word | p.id_b << 4 | p.powers << 23 | p.m // 128 << 27 | p.id_a << 29
+        most_shift = next(i for i, most in enumerate((0, 8, 16, 32)) if p.shift <= most)
+        return word | p.selector | p.saturates << 3 | TENSOR_SUMS[p.d] << 4 | p.m // 16 << 24 | most_shift << 30
+
+    def a_with_zeros(self, product, stored, words):
+        """A sparse A, and its indices into `words`: 9.7.16.10.8.2 and .3, figures 263 and 267."""
+        unit = 2 if self.four else 1  # elements that stay together
+        whole = [[0] * 2 * len(row) for row in stored]
+        for row, group in itertools.product(range(len(stored)), range(len(stored[0]) // (2 * unit))):
+            places = DRAW.choice([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 1), (2, 3)])
+            for i in range(2 * unit):
+                whole[row][(group * 4 + places[i // unit]) * unit + i % unit] = stored[row][group * 2 * unit + i]
+            lane, column, bit = row, group // 8, group % 8 * 4
+            if self.kind == "f16":  # rows r and r + 8 share words
+                lane = row // 16 * 16 + row % 8 + group // 4 * 8
+                column, bit = product.selector, row // 8 % 2 * 16 + group % 4 * 4
+            at = lane, COLUMN_INDICES + column
+            words[at] = words.get(at, 0) | (places[0] | places[1] << 2) << bit
+        return whole
+
+    def scaled(self, product, matrix, first, byte, words):
+        """A matrix with its scale factors, in halves; and these into `words`: 9.7.16.10.7."""
+        # UE8M0: 1/2, 1, 2; UE4M3: 1, 1.5, 2, 3
+        codes = {1: 126, 2: 127, 4: 128} if product.powers else {2: 0x38, 3: 0x3c, 4: 0x40, 6: 0x44}
+        result = []
+        for row, values in enumerate(matrix):
+            factors = [DRAW.choice(sorted(codes)) for _ in range(self.scales)]
+            for s, quarter in itertools.product(range(self.scales), range(4)):
+                at = quarter * 32 + row % 32, first + row // 32
+                words[at] = words.get(at, 0) | codes[factors[s]] << 8 * (byte + s)
+            result.append([value * factors[k * self.scales // len(values)] for k, value in enumerate(values)])
+        return result
+
+    def case(self, p):
+        """Tiles of A and B, pieces of their images, words of tensor memory by lane and column; D's likewise."""
+        bits, words = ELEMENTS[p.a][0], {}
+        stored = 64 if self.four else 256 // max(8, bits)
+        depth, limit = stored * (2 if self.sparse else 1), 2 if p.d == "f16" else 4
+        A, B = draw_matrix(p.m, stored, p.a, limit), draw_matrix(p.n + p.shift, depth, p.b, limit)
+        size_a, size_b = (max(1, ELEMENTS[kind][0] // 8) for kind in (p.a, p.b))
+        tile_a = Tile(p.m, 32, size_a, p.units_a, p.mn_a, p.turned)
+        tile_b = Tile(p.n + p.shift, 64 if self.sparse else 32, size_b, p.units_b, p.mn_b, p.turned)
+        image_a = {} if self.in_tensor_memory else tile_a.image(A, p.a, self.four)
+        if self.in_tensor_memory:  # in bytes 00SEEM00 and 00xxxxxx, or two to a byte: 9.7.16.10.4.3 and .5
+            width = 4 if self.four else max(8, bits)
+            for row, k in itertools.product(range(p.m), range(stored)):
+                at = self.lane(p, row), COLUMN_A + k * width // 32
+                word = element_word(p.a, A[row][k]) << (2 if bits == 4 and not self.four else 0)
+                words[at] = words.get(at, 0) | word << k * width % 32
+        left = self.a_with_zeros(p, A, words) if self.sparse else A
+        right = [[0] * depth if zero else row for row, zero in zip(B[p.shift:], p.zero_columns())]
+        denominator = 16
+        if self.scales:
+            left = self.scaled(p, left, COLUMN_SCALE_A, p.id_a, words)
+            right = self.scaled(p, right, COLUMN_SCALE_B, p.id_b, words)
+            denominator *= 4
+        sums, sign = products(left, right), -1 if p.negate_a != p.negate_b else 1
+        part, results = p.n * p.m // 128 if self.ws else p.n, {}  # layouts E and G: columns in parts
+        for row, column in itertools.product(range(p.m), range(p.n)):
+            lane, at = self.lane(p, row) + column // part * p.m, column % part
+            if self.disables and 32 <= lane < 64 and 0xff00ff >> lane - 32 & 1:
+                continue
+            value = sign * sums[row][column]
+            if p.accumulates:
+                value += old_value(lane, at) * (denominator // 8 if self.disables else denominator)
+            if p.saturates:
+                value = denominator * max(-1 << 31, min((1 << 31) - 1, value // denominator))
+            results[lane, at] = sum_word(p.d, value, denominator)
+        return p, tile_a, tile_b, image_a, tile_b.image(B, p.b, self.four), words, results
+
+    def columns(self):
+        """Of tensor memory, that each thread fills before."""
+        result = [*range(COLUMN_A, COLUMN_A + 8)] if self.in_tensor_memory else []
+        if self.scales:
+            result += [*range(COLUMN_SCALE_A, COLUMN_SCALE_A + 4), *range(COLUMN_SCALE_B, COLUMN_SCALE_B + 8)]
+        return result + ([COLUMN_INDICES, COLUMN_INDICES + 1] if self.sparse else [])
+
+    def assembly(self):
+        """Operands: 0 D, 1 and 2 the descriptors, 3 the instruction's, 4 whether D is added, 5 the mask's."""
+        text = f"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {self.name()} [%0], "
+        text += ("[%6]" if self.in_tensor_memory else "%1") + ", %2, " + ("[%9], " if self.sparse else "") + "%3, "
+        text += "[%7], [%8], " if self.scales else "{%7, %8, %7, %7}, " if self.disables else ""
+        return text + "p" + (", 3" if self.disables else "") + (", %5" if self.zeros else "") + "; }"
+
+    def program(self, given):
+        cases = [self.case(product) for product in given]
+        start_b = 0 if self.in_tensor_memory else -(-max(tile_a.bytes for _, tile_a, *_ in cases) // 1024) * 1024
+        image_bytes = start_b + max(tile_b.bytes for _, _, tile_b, *_ in cases)
+        images = [{**image_a, **{start_b + at: piece for at, piece in image_b.items()}}
+                  for _, _, _, image_a, image_b, _, _ in cases]
+        pieces = max(-(-len(image) // 128) for image in images)  # of a thread
+        first = -(-pieces // 4) + 2 * pieces                     # operand behind them
+        columns, rows = self.columns(), []
+        for image, (p, tile_a, tile_b, _, _, words, results) in zip(images, cases):
+            parts, fixed = pieces_for_threads(image, pieces), 1 << 46
+            fields = self.instruction(p) | p.accumulates << 32 | TENSOR_SUMS[p.d] << 33 | p.n << 36
+            for t in range(128):
+                row = parts[t] + [tile_a.descriptor(0, self.modes, fixed), tile_b.descriptor(start_b, self.modes, fixed),
+                                  fields, p.mask_descriptor()]
+                mine = [words.get((t, column), 0) for column in columns]
+                row += [mine[i] | mine[i + 1] << 32 for i in range(0, len(mine), 2)]
+                left = [results.get((t, c), sum_word(p.d, old_value(t, c), 1)) for c in range(p.n)]
+                rows.append((tuple(row), mixed(left)))
+        fill = ""
+        if columns:
+            fill = (f"constexpr unsigned columns[] = {{{', '.join(map(str, columns))}}}; "
+                    f"for (int i = 0; i < {len(columns)}; ++i) tmem.store(columns[i], "
+                    f"static_cast<unsigned>(r.operands[{first + 4} + i / 2] >> (32 * (i % 2)))); ")
+        fields, others = f"r.operands[{first + 2}]", ("tmem.d + 264", "tmem.d + 272") if self.scales else ("0", "0xff00ff")
+        inputs = (f'"r"(tmem.d), "l"(a), "l"(b), "r"(static_cast<unsigned>({fields})), '
+                  f'"r"(static_cast<unsigned>({fields} >> 32 & 1)), "l"(r.operands[{first + 3}]), '
+                  f'"r"(tmem.d + 256), "r"({others[0]}), "r"({others[1]}), "r"(tmem.d + 280)')
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; __shared__ Word barrier; "
+                "__shared__ unsigned place; if (threadIdx.x == 0) begin(&barrier); "
+                f"write_image<{pieces}>(image, r.operands); const TensorColumns tmem(&place); "
+                "const Word base = (shared_address(image) & 0x3ffff) >> 4; "
+                f"const Word a = r.operands[{first}] + base, b = r.operands[{first + 1}] + base; (void)a; "
+                f"const unsigned width = {fields} >> 36; "
+                f"for (unsigned c = 0; c < width; ++c) tmem.store(c, old_word(threadIdx.x, c, {fields} >> 33 & 3)); "
+                f"{fill}tmem.stored(); if (threadIdx.x == 0) {{ "
+                f'asm volatile("{self.assembly()}" :: {inputs} : "memory"); commit(&barrier); }} '
+                "await(&barrier); d = tmem.mixed_columns(width); tmem.leave();")
+        detail = [self.name()] + ["A in tensor memory"] * self.in_tensor_memory
+        detail += ["lanes disabled, D scaled"] * self.disables + ["zero columns"] * self.zeros
+        return Code(", ".join(detail), code, rows)
 
 
 def tensor_multiplications():
-    """tcgen05.mma of one block. A case: types of A, B and D, M, N, units of the swizzles, and what it adds."""
-    modes = {1: 0, 8: 2 << 61, 4: 4 << 61, 2: 6 << 61}
-    codes = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1}, "mxf4": {"e2m1": 1},
-             "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}}
-    codes["mxf8f6f4"], codes["mxf4nvf4"] = codes["f8f6f4"], codes["mxf4"]
-    places_of_two = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 1), (2, 3)]  # 9.7.16.10.8.2
+    """tcgen05.mma of one block."""
+    halves = [Product("f16", "f16", "f32", 128, 32, 1, 8),
+              Product("bf16", "bf16", "f32", 128, 16, 2, 4, negate_a=True),
+              Product("f16", "f16", "f16", 64, 24, 4, 2, negate_b=True),
+              Product("bf16", "f16", "f32", 64, 8, 8, 1, accumulates=False, turned=True),
+              Product("bf16", "bf16", "f32", 128, 64, 8, 4, mn_a=True, mn_b=True),
+              Product("f16", "f16", "f32", 64, 64, 1, 8, mn_a=True, mn_b=True, turned=True),
+              Product("bf16", "bf16", "f32", 128, 256, 8, 1)]
+    singles = [Product("tf32", "tf32", "f32", 128, 32, 1, 8),
+               Product("tf32", "tf32", "f32", 64, 16, 4, 2, negate_a=True, turned=True),
+               Product("tf32", "tf32", "f32", 128, 40, 8, 4, accumulates=False)]
+    narrow = [Product(a, b, "f32" if i % 5 else "f16", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4], (8, 4, 1)[i % 3],
+                      negate_a=i % 2) for i, (a, b) in enumerate(itertools.product(TENSOR_TYPES["f8f6f4"], repeat=2))]
+    narrow += [Product("e4m3", "e5m2", "f32", 128, 32, 8, 2, mn_a=True, mn_b=True),
+               Product("e5m2", "e4m3", "f32", 64, 64, 1, 4, mn_b=True, accumulates=False)]
+    whole = [Product(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i], saturates=i == 1)
+             for i, (a, b) in enumerate(itertools.product(("u8", "s8"), repeat=2))]
+    whole += [Product("s8", "u8", "s32", 128, 16, 4, 4, mn_a=True, mn_b=True)]
+    for kind, cases in (("f16", halves), ("tf32", singles), ("f8f6f4", narrow), ("i8", whole)):
+        yield Multiply(kind).program(cases)
+        collector = {"f16": ".collector::a::fill", "tf32": ".collector::a::lastuse"}.get(kind, "")
+        k_major = [case for case in cases if not case.mn_a]
+        yield Multiply(kind, in_tensor_memory=True, collector=collector).program(k_major)
+        # The layouts of metadata that are known are those of 128 rows; 64 bytes of B do not fit 32-byte swizzling.
+        known = [case for case in cases if case.m == 128 and (case.units_b != 2 or case.mn_b)]
+        if kind == "tf32":
+            continue
+        selected = [case.with_fields(selector=i % 2 if kind == "f16" else 0) for i, case in enumerate(known)]
+        yield Multiply(kind, sparse=True).program(selected)
+        yield Multiply(kind, sparse=True, in_tensor_memory=True).program([case for case in selected if not case.mn_a])
+    yield Multiply("f16", disables=True).program(halves[:4])
 
-    def multiply(kind, cases, ws=False, sparse=False, in_tensor_memory=False, scales=0, vector="", operand="", collector=""):
-        four, scaled = kind in ("mxf4", "mxf4nvf4"), scales > 0
-        name = (f"tcgen05.mma{'.ws' if ws else ''}{'.sp' if sparse else ''}.cta_group::1.kind::{kind}"
-                f"{'.block_scale' if scaled else ''}{vector}{collector}")
-        columns = list(range(256, 264)) if in_tensor_memory else []
-        columns += list(range(264, 268)) + list(range(272, 280)) if scaled else []
-        columns += [280, 281] if sparse else []
-        blocks = []
-        for case in cases:
-            a_kind, b_kind, d_kind, m, n, units_a, units_b = case[:7]
-            extra = case[7] if len(case) > 7 else {}
-            bits = ELEMENTS[a_kind][0]
-            stored = 64 if four else 32 if bits <= 8 else 256 // bits
-            depth, limit = stored * (2 if sparse else 1), 2 if d_kind == "f16" else 4
-            shift = extra.get("shift", 0)
-            A, B = draw_matrix(m, stored, a_kind, limit), draw_matrix(n + shift, depth, b_kind, limit)
-            size = lambda each: max(1, ELEMENTS[each][0] // 8)
-            tile_a = Tile(m, 32, size(a_kind), units_a, extra.get("mn_a", False), extra.get("turned", False))
-            tile_b = Tile(n + shift, 64 if sparse else 32, size(b_kind), units_b, extra.get("mn_b", False), extra.get("turned", False))
-            words = {}  # of tensor memory, by lane and column
-            lane_of = lambda row: row // 16 * 32 + row % 16 if m == 64 and not ws else row  # layouts F and D
-            if in_tensor_memory:
-                width = 4 if four else max(8, bits)
-                for row, k in itertools.product(range(m), range(stored)):
-                    word = element_word(a_kind, A[row][k]) << (2 if bits == 4 and not four else 0)
-                    at = lane_of(row), 256 + k * width // 32
-                    words[at] = words.get(at, 0) | word << k * width % 32
-            whole = A
-            if sparse:
-                unit = 2 if four else 1
-                whole = [[0] * depth for _ in range(m)]
-                for row, group in itertools.product(range(m), range(depth // (4 * unit))):
-                    places = DRAW.choice(places_of_two)
-                    for i in range(2 * unit):
-                        whole[row][(group * 4 + places[i // unit]) * unit + i % unit] = A[row][group * 2 * unit + i]
-                    at, bit = (row, 280 + group // 8), group % 8 * 4  # figure 267
-                    if kind == "f16":  # figure 263
-                        at = row // 16 * 16 + row % 8 + group // 4 * 8, 280 + extra.get("selector", 0)
-                        bit = row // 8 % 2 * 16 + group % 4 * 4
-                    words[at] = words.get(at, 0) | (places[0] | places[1] << 2) << bit
-            used = B[shift:]
-            if "mask" in extra:
-                used = [[0] * depth if zero else row for row, zero in zip(used, zero_columns(extra["mask"], m, n))]
-            denominator = 16
-            if scaled:  # in halves: UE8M0 has 1/2, 1, 2; UE4M3 1, 1.5, 2, 3
-                powers = extra.get("powers", True)
-                table = {1: 126, 2: 127, 4: 128} if powers else {2: 0x38, 3: 0x3c, 4: 0x40, 6: 0x44}
-                sides = []
-                for matrix, first, id_ in ((whole, 264, extra.get("id_a", 0)), (used, 272, extra.get("id_b", 0))):
-                    scaled_matrix = []
-                    for row, values in enumerate(matrix):
-                        factors = [DRAW.choice(sorted(table)) for _ in range(scales)]
-                        for s, quarter in itertools.product(range(scales), range(4)):
-                            at = quarter * 32 + row % 32, first + row // 32
-                            words[at] = words.get(at, 0) | table[factors[s]] << 8 * (id_ + s)
-                        scaled_matrix.append([value * factors[k * scales // depth] for k, value in enumerate(values)])
-                    sides.append(scaled_matrix)
-                (whole, used), denominator = sides, 64
-            sums = products(whole, used)
-            instruction = int(sparse) << 2 | codes[kind][a_kind] << 7 | codes[kind][b_kind] << 10 | n // 8 << 17
-            sign = 1
-            for which, bit in (("negate_a", 13), ("negate_b", 14)):
-                if extra.get(which):
-                    instruction, sign = instruction | 1 << bit, -sign
-            instruction |= int(extra.get("mn_a", False)) << 15 | int(extra.get("mn_b", False)) << 16
-            if scaled:
-                instruction |= extra.get("id_b", 0) << 4 | int(powers) << 23 | m // 128 << 27 | extra.get("id_a", 0) << 29
-            else:
-                instruction |= extra.get("selector", 0) | {"f16": 0, "f32": 1, "s32": 2}[d_kind] << 4 | m // 16 << 24
-                instruction |= int(extra.get("saturates", False)) << 3 | (0 if not shift else 1 if shift <= 8 else 2 if shift <= 16 else 3) << 30
-            zero = shift << 56
-            if "mask" in extra:
-                starts, firsts, spans, zeros = extra["mask"]
-                zero |= 1 << 39 | zeros - 1 << 40 | spans - 1 << 48
-                zero |= sum(start << 8 * i | first << 32 + i for i, (start, first) in enumerate(zip(starts, firsts)))
-            # D: of .ws, the columns in parts, one beneath the other (layouts E and G).
-            part = n * m // 128 if ws else n
-            memory = {}
-            for row, column in itertools.product(range(m), range(n)):
-                lane, at = lane_of(row) + column // part * m, column % part
-                if "mask 32 to 63" in operand and 32 <= lane < 64 and 0xff00ff >> lane - 32 & 1:
-                    continue
-                value = sign * sums[row][column]
-                if extra.get("accumulate", True):
-                    value += old_value(lane, at) * (denominator // 8 if ", 3" in operand else denominator)
-                if extra.get("saturates"):
-                    value = denominator * max(-1 << 31, min((1 << 31) - 1, value // denominator))
-                memory[lane, at] = sum_word(d_kind, value, denominator)
-            blocks.append((A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero,
-                           extra.get("accumulate", True)))
-        start_b = 0 if in_tensor_memory else -(-max(block[7].bytes for block in blocks) // 1024) * 1024
-        image_bytes = start_b + max(block[8].bytes for block in blocks)
-        rows, parts = [], []
-        images = []
-        for A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero, accumulates in blocks:
-            image = {} if in_tensor_memory else tile_a.image(A, a_kind, four)
-            image.update((start_b + at, piece) for at, piece in tile_b.image(B, b_kind, four).items())
-            images.append(image)
-        pieces = max(-(-len(image) // 128) for image in images)
-        first = -(-pieces // 4) + 2 * pieces
-        for image, (A, B, a_kind, b_kind, d_kind, n, part, tile_a, tile_b, words, memory, instruction, zero, accumulates) in zip(images, blocks):
-            threads = pieces_for_threads(image, pieces)
-            for t in range(128):
-                row = threads[t] + [tile_a.descriptor(0, modes, 1 << 46), tile_b.descriptor(start_b, modes, 1 << 46),
-                                    instruction | int(accumulates) << 32 | {"f16": 0, "f32": 1, "s32": 2}[d_kind] << 33 | n << 36, zero]
-                mine = [words.get((t, column), 0) for column in columns] + [0]
-                row += [mine[i] | mine[i + 1] << 32 for i in range(0, len(columns), 2)]
-                rows.append((tuple(row), mixed([memory.get((t, c), sum_word(d_kind, old_value(t, c), 1)) for c in range(n)])))
-        extra_inputs = ['"r"(tmem.d)', '"l"(a)', '"l"(b)', '"r"(static_cast<unsigned>(r.operands[%d]))' % (first + 2),
-                        f'"r"(static_cast<unsigned>(r.operands[{first + 2}] >> 32 & 1))', f'"l"(r.operands[{first + 3}])']
-        a_text = "[%6]" if in_tensor_memory else "%1"
-        extra_inputs.append('"r"(tmem.d + 256)')
-        extra_inputs += ['"r"(tmem.d + 264)', '"r"(tmem.d + 272)'] if scaled else ['"r"(0)', '"r"(0xff00ff)']
-        extra_inputs.append('"r"(tmem.d + 280)')
-        text = f"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {name} [%0], {a_text}, %2, {'[%9], ' if sparse else ''}%3"
-        text += ", [%7], [%8]" if scaled else ""
-        if "mask 32 to 63" in operand:
-            text += ", {%7, %8, %7, %7}"
-        text += ", p" + (", 3" if ", 3" in operand else "") + (", %5" if "zero columns" in operand else "") + "; }"
-        table = f"constexpr unsigned columns[] = {{{', '.join(map(str, columns))}}}; " if columns else ""
-        fill = (f"for (int i = 0; i < {len(columns)}; ++i) tmem.store(columns[i], static_cast<unsigned>(r.operands[{first + 4} + i / 2] >> (32 * (i % 2)))); "
-                if columns else "")
-        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; __shared__ Word barrier; __shared__ unsigned place; "
-                'if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(shared_address(&barrier)) : "memory"); '
-                f"write_image<{pieces}>(image, r.operands); const TensorColumns tmem(&place); "
-                f"const Word base = (shared_address(image) & 0x3ffff) >> 4, a = r.operands[{first}] + base, b = r.operands[{first + 1}] + base; (void)a; "
-                f"const unsigned type = r.operands[{first + 2}] >> 33 & 3, width = r.operands[{first + 2}] >> 36; {table}"
-                "for (unsigned c = 0; c < width; ++c) tmem.store(c, type == 0 ? old_half(threadIdx.x, c) : type == 1 ? __float_as_uint(float(old_value(threadIdx.x, c))) : "
-                f"unsigned(old_value(threadIdx.x, c))); {fill}tmem.stored(); "
-                f'if (threadIdx.x == 0) {{ asm volatile("{text}" :: {", ".join(extra_inputs)} : "memory"); '
-                'asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :: "r"(shared_address(&barrier)) : "memory"); } '
-                "await(&barrier); d = tmem.mixed_columns(width); tmem.leave();")
-        detail = (["A in tensor memory"] if in_tensor_memory else []) + ([operand] if operand else [])
-        return Code(", ".join([name] + detail), code, rows)
+    # Weight-stationary: M = 32, 64 and 128 have layouts G, E and D.
+    sizes = list(itertools.product((32, 64, 128), (64, 128)))
+    masks = [((128, 64), (0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0), ((64, 128), (0, 0, 0, 0), (1, 0, 0, 0), 4, 3, 0),
+             ((32, 128), (0, 1, 2, 1), (1, 1, 0, 0), 4, 3, 2), ((128, 128), (0, 0, 0, 0), (0, 0, 0, 0), 1, 256, 16),
+             ((32, 256), (3, 0, 9, 29), (0, 1, 1, 0), 30, 10, 0), ((64, 64), (0, 2, 0, 1), (1, 1, 0, 1), 1, 5, 8)]
+    for kind, (a, b, d), collector in (("f16", ("bf16", "f16", "f32"), ".collector::b0::discard"),
+                                       ("tf32", ("tf32", "tf32", "f32"), ".collector::b1::fill"),
+                                       ("f8f6f4", ("e4m3", "e2m1", "f32"), ".collector::b2::use"),
+                                       ("i8", ("s8", "u8", "s32"), ".collector::b3::lastuse")):
+        cases = [Product(a, b, d, m, n, (1, 8, 4)[i % 3], (8, 2, 1)[i % 3], accumulates=i % 2 == 0)
+                 for i, (m, n) in enumerate(sizes)]
+        yield Multiply(kind, ws=True, collector=collector).program(cases)
+        yield Multiply(kind, ws=True, in_tensor_memory=True).program([case for case in cases if case.m == 128])
+        yield Multiply(kind, ws=True, zeros=True).program(
+            [Product(a, b, d, m, n, 8, 4, shift=shift, mask=(starts, firsts, used, zeros))
+             for (m, n), starts, firsts, used, zeros, shift in masks] + [Product(a, b, d, 64, 64, 1, 2, shift=8)])
+    yield Multiply("f16", ws=True).program([Product("f16", "f16", "f16", 32, 256, 1, 4)])
+    yield Multiply("f16", ws=True, sparse=True).program(
+        [Product("bf16", "bf16", "f32", 128, n, 8, 4, selector=i) for i, n in enumerate((64, 128))])
 
-    both = {"mn_a": True, "mn_b": True}
-    old = {"accumulate": False}
-    halves = [("f16", "f16", "f32", 128, 32, 1, 8), ("bf16", "bf16", "f32", 128, 16, 2, 4, {"negate_a": True}),
-              ("f16", "f16", "f16", 64, 24, 4, 2, {"negate_b": True}), ("bf16", "f16", "f32", 64, 8, 8, 1, {**old, "turned": True}),
-              ("bf16", "bf16", "f32", 128, 64, 8, 4, both), ("f16", "f16", "f32", 64, 64, 1, 8, {**both, "turned": True}),
-              ("bf16", "bf16", "f32", 128, 256, 8, 1)]
-    singles = [("tf32", "tf32", "f32", 128, 32, 1, 8), ("tf32", "tf32", "f32", 64, 16, 4, 2, {"negate_a": True, "turned": True}),
-               ("tf32", "tf32", "f32", 128, 40, 8, 4, old)]
-    narrow = [(a, b, "f16" if i % 5 == 0 else "f32", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4], (8, 4, 1)[i % 3], {"negate_a": i % 2})
-              for i, (a, b) in enumerate(itertools.product(codes["f8f6f4"], repeat=2))]
-    narrow += [("e4m3", "e5m2", "f32", 128, 32, 8, 2, both), ("e5m2", "e4m3", "f32", 64, 64, 1, 4, {"mn_b": True, **old})]
-    bytes_ = [(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i], {"saturates": i == 1})
-              for i, (a, b) in enumerate(itertools.product(("u8", "s8"), repeat=2))]
-    bytes_ += [("s8", "u8", "s32", 128, 16, 4, 4, both)]
-    from_memory = lambda cases: [case for case in cases if not (case[7:] and case[7].get("mn_a"))]
-    yield multiply("f16", halves)
-    yield multiply("tf32", singles)
-    yield multiply("f8f6f4", narrow)
-    yield multiply("i8", bytes_)
-    yield multiply("f16", halves[:4], operand="lanes of the mask 32 to 63 disabled, 3 as scale-input-d, 3")
-    yield multiply("f16", from_memory(halves), in_tensor_memory=True, collector=".collector::a::fill")
-    yield multiply("tf32", singles, in_tensor_memory=True, collector=".collector::a::lastuse")
-    yield multiply("f8f6f4", from_memory(narrow), in_tensor_memory=True)
-    yield multiply("i8", from_memory(bytes_), in_tensor_memory=True, collector=".collector::a::discard")
-    # weight-stationary: M = 32, 64, 128, layouts G, E and D
-    sizes = [(m, n) for m in (32, 64, 128) for n in (64, 128)]
-    stationary = lambda a, b, d: [(a, b, d, m, n, (1, 8, 4)[i % 3], (8, 2, 1)[i % 3], {"accumulate": i % 2 == 0}) for i, (m, n) in enumerate(sizes)]
-    yield multiply("f16", stationary("bf16", "bf16", "f32") + [("f16", "f16", "f16", 32, 256, 1, 4)], ws=True)
-    yield multiply("tf32", stationary("tf32", "tf32", "f32"), ws=True, collector=".collector::b1::fill")
-    yield multiply("f8f6f4", stationary("e4m3", "e2m1", "f32"), ws=True, collector=".collector::b2::use")
-    yield multiply("i8", stationary("s8", "u8", "s32"), ws=True, collector=".collector::b3::lastuse")
-    yield multiply("f16", [case for case in stationary("bf16", "bf16", "f32") if case[3] == 128], ws=True, in_tensor_memory=True)
-    none = [0, 0, 0, 0]
-    masks = [{"mask": (none, none, 4, 3)}, {"mask": ([0, 0, 0, 0], [1, 0, 0, 0], 4, 3)}, {"mask": ([0, 1, 2, 1], [1, 1, 0, 0], 4, 3), "shift": 2},
-             {"shift": 16}, {"mask": ([3, 0, 9, 29], [0, 1, 1, 0], 30, 10)}, {"mask": ([0, 2, 0, 1], [1, 1, 0, 1], 1, 5), "shift": 8}]
-    masked = lambda a, b, d: [(a, b, d, m, n, 8, 4, extra) for (m, n), extra in zip(((128, 64), (64, 128), (32, 128), (128, 128), (32, 256), (64, 64)), masks)]
-    yield multiply("f16", masked("bf16", "f16", "f32"), ws=True, operand="zero columns")
-    yield multiply("f8f6f4", masked("e5m2", "e4m3", "f32"), ws=True, operand="zero columns")
-    yield multiply("i8", masked("u8", "s8", "s32"), ws=True, operand="zero columns")
-    # sparse A
-    fit = lambda cases: [case for case in cases if case[3] == 128 and (case[6] != 2 or case[7:] and case[7].get("mn_b"))]
-    yield multiply("f16", [(*case[:7], {**(case[7] if case[7:] else {}), "selector": i % 2}) for i, case in enumerate(fit(halves))], sparse=True)
-    yield multiply("f16", [case for case in fit(from_memory(halves))], sparse=True, in_tensor_memory=True)
-    yield multiply("f8f6f4", fit(narrow), sparse=True)
-    yield multiply("i8", fit(bytes_), sparse=True)
-    yield multiply("f16", [("bf16", "bf16", "f32", 128, n, 8, 4, {"selector": i}) for i, n in enumerate((64, 128))], ws=True, sparse=True)
-    # block scaling
-    eight = [(a, b, "f32", 128, n, units, 8, {"id_a": i % 4, "id_b": (i + 1) % 4, "accumulate": i % 2 == 0})
-             for i, (a, b, n, units) in enumerate((("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2), ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8)))]
-    nibbles = lambda ids, **more: [("e2m1", "e2m1", "f32", 128, n, units, 8, {"id_a": a, "id_b": b, "negate_a": i == 1, **more})
-                                   for i, (n, units, (a, b)) in enumerate(zip((32, 72, 128), (8, 1, 4), ids))]
-    twos, zeros = [(0, 0), (2, 0), (0, 2)], [(0, 0)] * 3
+    # Block scaling. e3m2 meets small numbers only: the sums stay exact.
+    eight = [Product(a, b, "f32", 128, n, units, 8, id_a=i % 4, id_b=(i + 1) % 4, accumulates=i % 2 == 0)
+             for i, (a, b, n, units) in enumerate((("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2),
+                                                   ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8)))]
+    twos = [Product("e2m1", "e2m1", "f32", 128, n, units, 8, id_a=a, id_b=b, negate_a=a > 0)
+            for n, units, a, b in ((32, 8, 0, 0), (72, 1, 2, 0), (128, 4, 0, 2))]
+    fours = [case.with_fields(id_a=0, id_b=0) for case in twos]
+    ue4m3 = [case.with_fields(powers=False) for case in fours]
     for sparse in (False, True):
-        for vector in (".scale_vec::1X", ".block32", ""):
-            yield multiply("mxf8f6f4", eight, scales=1, vector=vector, sparse=sparse)
-        for vector in ("", ".scale_vec::2X", ".block32"):
-            yield multiply("mxf4", nibbles(twos), scales=2, vector=vector, sparse=sparse)
-        yield multiply("mxf4nvf4", nibbles(twos), scales=2, vector=".scale_vec::2X", sparse=sparse)
-        yield multiply("mxf4nvf4", nibbles(zeros, powers=False), scales=4, vector=".scale_vec::4X", sparse=sparse)
-        yield multiply("mxf4nvf4", nibbles(zeros), scales=4, vector=".block16", sparse=sparse)
-    yield multiply("mxf8f6f4", eight, scales=1, vector=".block32", in_tensor_memory=True)
-    yield multiply("mxf4nvf4", nibbles(zeros, powers=False), scales=4, vector=".block16", in_tensor_memory=True)
+        forms = [("mxf8f6f4", 1, vector, eight) for vector in (".scale_vec::1X", ".block32", "")]
+        forms += [("mxf4", 2, vector, twos) for vector in ("", ".scale_vec::2X", ".block32")]
+        forms += [("mxf4nvf4", 2, ".scale_vec::2X", twos), ("mxf4nvf4", 2, ".block32", twos),
+                  ("mxf4nvf4", 4, ".scale_vec::4X", ue4m3), ("mxf4nvf4", 4, ".block16", fours)]
+        for kind, scales, vector, cases in forms:
+            yield Multiply(kind, sparse=sparse, scales=scales, vector=vector).program(cases)
+    for kind, scales, vector, cases in (("mxf8f6f4", 1, ".block32", eight), ("mxf4nvf4", 4, ".block16", ue4m3)):
+        yield Multiply(kind, scales=scales, vector=vector, in_tensor_memory=True).program(cases)
 
 
 def tensor_memory_instructions():
@@ -1894,7 +1994,8 @@ def program(name):
     instructions = list(CLASSES[name]())
     width = max(4, *(len(row) for instruction in instructions for row, _ in instruction.rows))
     most = max(len(instruction.rows) for instruction in instructions)
-    text, calls = [HEAD.format(name=name, operands=width, most=most) + getattr(CLASSES[name], "prelude", "")], []
+    text, calls = [HEAD.format(name=name, operands=width, most=most)], []
+    text[0] += getattr(CLASSES[name], "prelude", "")
     for i, instruction in enumerate(instructions):
         result, constraint = register_of(instruction.result)
         sources = [register_of(kind) for kind in instruction.operands]

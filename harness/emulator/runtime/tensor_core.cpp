@@ -463,7 +463,7 @@ Numbers expanded(const Numbers& stored, TensorMemory& memory, const TensorMultip
 }
 
 /// Which columns of B count as zeros, and from which column on B is used: the zero-column mask descriptor
-/// (9.7.16.4.3, table 45). The text beside "Skip Span" and "Use Span" and the examples below it contradict
+/// (9.7.16.4.3, table 45). The text of "Skip Span" and "Use Span" and the examples below it contradict
 /// each other. The examples agree among themselves: a use span of 3 means four columns of B, then come zeros.
 struct ColumnMask {
   std::vector<bool> zero;
