@@ -158,6 +158,24 @@ int main() {
   EXPECT_EQ(process.out, "before\n");
   expect_says(process.err, "program.cu:7: in host code: access through a null pointer");
 }
+TEST_F(Messages, ACrashInsideOfMallocEndsTheProgram) {
+  ProgramRequest request;
+  request.timeout = std::chrono::seconds(60);
+  const ProcessResult process = run(R"(#include <cstdlib>
+#include <cstring>
+int main() {
+  void* (*volatile get)(size_t) = malloc;
+  void (*volatile give_back)(void*) = free;
+  void* blocks[] = {get(2000), get(2000), get(2000)};
+  give_back(blocks[1]);
+  memset(blocks[1], 'A', 16);
+  return get(3000) == nullptr;
+}
+)",
+                                    std::move(request));
+  EXPECT_EQ(process.status, 1);
+  expect_says(process.err, "in host code: it crashed inside of malloc() or free()");
+}
 TEST_F(Messages, AnEndlessKernelIsNamedAndLosesNoOutput) {
   ProgramRequest request;
   request.timeout = std::chrono::seconds(1);

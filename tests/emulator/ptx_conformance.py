@@ -1392,7 +1392,7 @@ def wgmma_instructions():
     """9.7.15.5: each type, layout and modifier; 128 threads a block, each with a part of the matrices."""
     modes = {1: 0, 8: 1 << 62, 4: 2 << 62, 2: 3 << 62}
 
-    def multiply(a_kind, b_kind, d_kind, n, registers=False, negate=(1, 1), mn=(False, False), saturates=False):
+    def multiply(a_kind, b_kind, d_kind, n, registers=False, negate=(1, 1), mn=(0, 0), saturates=False):
         signs = negate[0] * negate[1]
         bits = ELEMENTS[a_kind][0]
         size, depth = bits // 8, 256 // bits
@@ -1402,7 +1402,8 @@ def wgmma_instructions():
         rows, blocks = [], []
         for i, (units_a, units_b) in enumerate(((1, 8), (2, 4), (4, 2), (8, 1))):
             A, B = draw_matrix(64, depth, a_kind, 4), draw_matrix(n, depth, b_kind, 4)
-            tile_a, tile_b = Tile(64, 32, size, units_a, mn[0], i % 2), Tile(n, 32, size, units_b, mn[1], i > 1)
+            tile_a = Tile(64, 32, size, units_a, mn[0], i % 2)
+            tile_b = Tile(n, 32, size, units_b, mn[1], i > 1)
             blocks.append((A, B, tile_a, tile_b, i != 1))
         start_b = 0 if registers else -(-max(block[2].bytes for block in blocks) // 1024) * 1024
         image_bytes = start_b + max(block[3].bytes for block in blocks)
@@ -1420,7 +1421,8 @@ def wgmma_instructions():
                 operands.append(int(accumulates))
                 for i in range(4 if registers else 0):  # rows r and r + 8, then the columns behind
                     elements = A[row + i % 2 * 8][i // 2 * 4 * pack + t % 4 * pack:][:pack]
-                    operands.append(sum(element_word(a_kind, value) << bits * e for e, value in enumerate(elements)))
+                    words_of_a = [element_word(a_kind, value) for value in elements]
+                    operands.append(sum(word << bits * e for e, word in enumerate(words_of_a)))
                 results = []
                 for i in range(n // 2):
                     value = signs * sums[row + i // 2 % 2 * 8][column + i // 4 * 8 + i % 2]
@@ -1458,7 +1460,8 @@ def wgmma_instructions():
                 f"for (int i = 0; i < {count}; ++i) x[i] = {old}; "
                 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); '
                 f'asm volatile("{text}" : {outputs} : {", ".join(inputs)} : "memory"); '
-                'asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory"); '
+                'asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); '
+                'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); '
                 "d = mixed(x);")
         detail = [f"{which} transposed" for which, flag in zip("AB", mn) if flag]
         detail += [f"{which} negated" for which, flag in zip("AB", negate) if flag < 0]
@@ -1480,8 +1483,8 @@ def wgmma_instructions():
             for mn, negate in (((False, True), (1, 1)), ((True, False), (-1, -1)), ((True, True), (1, 1))):
                 yield multiply(a_kind, b_kind, d_kind, 64, mn=mn, negate=negate)
             yield multiply(a_kind, b_kind, d_kind, 64, registers=True, mn=(False, True))
-    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128), ("e4m3", "f32", 128),
-                              ("s8", "s32", 256)):
+    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128),
+                              ("e4m3", "f32", 128), ("s8", "s32", 256)):
         yield multiply(a_kind, a_kind, d_kind, n)
 
 
@@ -1556,12 +1559,13 @@ __device__ void await(Word* barrier) {
 
 def tensor_moves():
     """tcgen05.ld, tcgen05.st: figures 183 to 187."""
-    # Registers at most, columns of a repetition, registers of one; lane and column, from the warp's first, of a
-    # thread's register.
+    # Registers at most, columns of a repetition, registers of one; where a thread's register lies: lane and
+    # column, from the warp's first.
     fragments = {"32x32b": (128, 1, 1, lambda t, r: (t, r)),
                  "16x64b": (128, 2, 1, lambda t, r: (t % 2 * 8 + t // 4, t // 2 % 2 + 2 * r)),
                  "16x128b": (64, 4, 2, lambda t, r: (t // 4 + r % 2 * 8, t % 4 + r // 2 * 4)),
-                 "16x256b": (32, 8, 4, lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
+                 "16x256b": (32, 8, 4,
+                             lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
                  "16x32bx2": (128, 1, 1, lambda t, r: (t % 16, r))}
 
     def held(lane, column):  # `cell()` of the program
@@ -1585,7 +1589,8 @@ def tensor_moves():
                 column = column * (2 if pack else 1) + (split if t % 32 >= 16 else 0)
                 if pack:  # the low halves of two columns
                     loaded[t].append(held(lane, column) & 0xffff | (held(lane, column + 1) & 0xffff) << 16)
-                    memory[lane, column], memory[lane, column + 1] = register(t, r) & 0xffff, register(t, r) >> 16
+                    memory[lane, column] = register(t, r) & 0xffff
+                    memory[lane, column + 1] = register(t, r) >> 16
                 else:
                     loaded[t].append(held(lane, column))
                     memory[lane, column] = register(t, r)
@@ -1596,23 +1601,26 @@ def tensor_moves():
         name = f"tcgen05.{what}.sync.aligned.{shape}.x{num}{modifier if pack else ''}.b32"
         immediate = f", {split}" if split else ""
         code = (f"__shared__ unsigned place; const TensorColumns tmem(&place); unsigned x[{registers}]; "
-                f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); tmem.stored(); "
+                f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); "
+                "tmem.stored(); "
                 "const unsigned from = tmem.mine(0) + (static_cast<unsigned>(r.operands[0]) << 16); ")
         if store:
             inputs = ", ".join(f'"r"(x[{i}])' for i in range(registers))
             places = ", ".join(f"%{i + 1}" for i in range(registers))
-            code += (f"for (unsigned i = 0; i < {registers}; ++i) x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
+            code += (f"for (unsigned i = 0; i < {registers}; ++i) "
+                     "x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
                      f'asm volatile("{name} [%0]{immediate}, {{{places}}};" :: "r"(from), {inputs}); '
                      f"tmem.stored(); d = tmem.mixed_columns({columns}); ")
         else:
             outputs = ", ".join(f'"=r"(x[{i}])' for i in range(registers))
             places = ", ".join(f"%{i}" for i in range(registers))
-            code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : {outputs} : "r"(from)); '
+            code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : '
+                     f'{outputs} : "r"(from)); '
                      'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); d = mixed(x); ')
         return Code(name, code + "tmem.leave();", rows)
 
-    for (shape, (most, *_)), pack, store in itertools.product(fragments.items(), (False, True), (False, True)):
-        for i in range(most.bit_length()):
+    for shape, pack, store in itertools.product(fragments, (False, True), (False, True)):
+        for i in range(fragments[shape][0].bit_length()):
             yield move(shape, 1 << i, pack, store)
 
 
@@ -1662,10 +1670,12 @@ class Product:
             return self.shift << 56
         starts, firsts, used, zeros = self.mask
         word = self.shift << 56 | used - 1 << 48 | zeros - 1 << 40 | 1 << 39
-        return word | sum(start << 8 * i | first << 32 + i for i, (start, first) in enumerate(zip(starts, firsts)))
+        word |= sum(start << 8 * i for i, start in enumerate(starts))
+        return word | sum(first << 32 + i for i, first in enumerate(firsts))
 
 
-TENSOR_TYPES = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1}, "mxf4": {"e2m1": 1},
+TENSOR_TYPES = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1},
+                "mxf4": {"e2m1": 1},
                 "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}}
 TENSOR_TYPES["mxf8f6f4"], TENSOR_TYPES["mxf4nvf4"] = TENSOR_TYPES["f8f6f4"], TENSOR_TYPES["mxf4"]
 TENSOR_SUMS = {"f16": 0, "f32": 1, "s32": 2}
@@ -1690,8 +1700,8 @@ class Multiply:
         self.modes = {1: 0, 8: 2 << 61, 4: 4 << 61, 2: 6 << 61}
 
     def name(self):
-        return (f"tcgen05.mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}.cta_group::1.kind::{self.kind}"
-                f"{'.block_scale' if self.scales else ''}{self.vector}{self.collector}")
+        return (f"tcgen05.mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}.cta_group::1"
+                f".kind::{self.kind}{'.block_scale' if self.scales else ''}{self.vector}{self.collector}")
 
     def lane(self, product, row):
         """Layout F scatters 64 rows; the others do not."""
@@ -1705,7 +1715,8 @@ class Multiply:
         if self.scales:
             return word | p.id_b << 4 | p.powers << 23 | p.m // 128 << 27 | p.id_a << 29
         most_shift = next(i for i, most in enumerate((0, 8, 16, 32)) if p.shift <= most)
-        return word | p.selector | p.saturates << 3 | TENSOR_SUMS[p.d] << 4 | p.m // 16 << 24 | most_shift << 30
+        word |= p.selector | p.saturates << 3 | TENSOR_SUMS[p.d] << 4
+        return word | p.m // 16 << 24 | most_shift << 30
 
     def a_with_zeros(self, product, stored, words):
         """A sparse A, and its indices into `words`: 9.7.16.10.8.2 and .3, figures 263 and 267."""
@@ -1714,7 +1725,8 @@ class Multiply:
         for row, group in itertools.product(range(len(stored)), range(len(stored[0]) // (2 * unit))):
             places = DRAW.choice([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 1), (2, 3)])
             for i in range(2 * unit):
-                whole[row][(group * 4 + places[i // unit]) * unit + i % unit] = stored[row][group * 2 * unit + i]
+                at = (group * 4 + places[i // unit]) * unit + i % unit
+                whole[row][at] = stored[row][group * 2 * unit + i]
             lane, column, bit = row, group // 8, group % 8 * 4
             if self.kind == "f16":  # rows r and r + 8 share words
                 lane = row // 16 * 16 + row % 8 + group // 4 * 8
@@ -1737,7 +1749,7 @@ class Multiply:
         return result
 
     def case(self, p):
-        """Tiles of A and B, pieces of their images, words of tensor memory by lane and column; D's likewise."""
+        """Tiles of A and B, pieces of their images, words of tensor memory by lane and column; D's too."""
         bits, words = ELEMENTS[p.a][0], {}
         stored = 64 if self.four else 256 // max(8, bits)
         depth, limit = stored * (2 if self.sparse else 1), 2 if p.d == "f16" else 4
@@ -1783,13 +1795,14 @@ class Multiply:
     def assembly(self):
         """Operands: 0 D, 1 and 2 the descriptors, 3 the instruction's, 4 whether D is added, 5 the mask's."""
         text = f"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {self.name()} [%0], "
-        text += ("[%6]" if self.in_tensor_memory else "%1") + ", %2, " + ("[%9], " if self.sparse else "") + "%3, "
+        text += ("[%6]" if self.in_tensor_memory else "%1") + ", %2, "
+        text += ("[%9], " if self.sparse else "") + "%3, "
         text += "[%7], [%8], " if self.scales else "{%7, %8, %7, %7}, " if self.disables else ""
         return text + "p" + (", 3" if self.disables else "") + (", %5" if self.zeros else "") + "; }"
 
     def program(self, given):
         cases = [self.case(product) for product in given]
-        start_b = 0 if self.in_tensor_memory else -(-max(tile_a.bytes for _, tile_a, *_ in cases) // 1024) * 1024
+        start_b = -(-max(tile_a.bytes for _, tile_a, *_ in cases) // 1024) * 1024
         image_bytes = start_b + max(tile_b.bytes for _, _, tile_b, *_ in cases)
         images = [{**image_a, **{start_b + at: piece for at, piece in image_b.items()}}
                   for _, _, _, image_a, image_b, _, _ in cases]
@@ -1800,8 +1813,8 @@ class Multiply:
             parts, fixed = pieces_for_threads(image, pieces), 1 << 46
             fields = self.instruction(p) | p.accumulates << 32 | TENSOR_SUMS[p.d] << 33 | p.n << 36
             for t in range(128):
-                row = parts[t] + [tile_a.descriptor(0, self.modes, fixed), tile_b.descriptor(start_b, self.modes, fixed),
-                                  fields, p.mask_descriptor()]
+                row = parts[t] + [tile_a.descriptor(0, self.modes, fixed),
+                                  tile_b.descriptor(start_b, self.modes, fixed), fields, p.mask_descriptor()]
                 mine = [words.get((t, column), 0) for column in columns]
                 row += [mine[i] | mine[i + 1] << 32 for i in range(0, len(mine), 2)]
                 left = [results.get((t, c), sum_word(p.d, old_value(t, c), 1)) for c in range(p.n)]
@@ -1811,7 +1824,8 @@ class Multiply:
             fill = (f"constexpr unsigned columns[] = {{{', '.join(map(str, columns))}}}; "
                     f"for (int i = 0; i < {len(columns)}; ++i) tmem.store(columns[i], "
                     f"static_cast<unsigned>(r.operands[{first + 4} + i / 2] >> (32 * (i % 2)))); ")
-        fields, others = f"r.operands[{first + 2}]", ("tmem.d + 264", "tmem.d + 272") if self.scales else ("0", "0xff00ff")
+        fields = f"r.operands[{first + 2}]"
+        others = ("tmem.d + 264", "tmem.d + 272") if self.scales else ("0", "0xff00ff")
         inputs = (f'"r"(tmem.d), "l"(a), "l"(b), "r"(static_cast<unsigned>({fields})), '
                   f'"r"(static_cast<unsigned>({fields} >> 32 & 1)), "l"(r.operands[{first + 3}]), '
                   f'"r"(tmem.d + 256), "r"({others[0]}), "r"({others[1]}), "r"(tmem.d + 280)')
@@ -1821,7 +1835,8 @@ class Multiply:
                 "const Word base = (shared_address(image) & 0x3ffff) >> 4; "
                 f"const Word a = r.operands[{first}] + base, b = r.operands[{first + 1}] + base; (void)a; "
                 f"const unsigned width = {fields} >> 36; "
-                f"for (unsigned c = 0; c < width; ++c) tmem.store(c, old_word(threadIdx.x, c, {fields} >> 33 & 3)); "
+                "for (unsigned c = 0; c < width; ++c) "
+                f"tmem.store(c, old_word(threadIdx.x, c, {fields} >> 33 & 3)); "
                 f"{fill}tmem.stored(); if (threadIdx.x == 0) {{ "
                 f'asm volatile("{self.assembly()}" :: {inputs} : "memory"); commit(&barrier); }} '
                 "await(&barrier); d = tmem.mixed_columns(width); tmem.leave();")
@@ -1842,32 +1857,38 @@ def tensor_multiplications():
     singles = [Product("tf32", "tf32", "f32", 128, 32, 1, 8),
                Product("tf32", "tf32", "f32", 64, 16, 4, 2, negate_a=True, turned=True),
                Product("tf32", "tf32", "f32", 128, 40, 8, 4, accumulates=False)]
-    narrow = [Product(a, b, "f32" if i % 5 else "f16", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4], (8, 4, 1)[i % 3],
-                      negate_a=i % 2) for i, (a, b) in enumerate(itertools.product(TENSOR_TYPES["f8f6f4"], repeat=2))]
+    pairs = itertools.product(TENSOR_TYPES["f8f6f4"], repeat=2)
+    narrow = [Product(a, b, "f32" if i % 5 else "f16", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4],
+                      (8, 4, 1)[i % 3], negate_a=i % 2) for i, (a, b) in enumerate(pairs)]
     narrow += [Product("e4m3", "e5m2", "f32", 128, 32, 8, 2, mn_a=True, mn_b=True),
                Product("e5m2", "e4m3", "f32", 64, 64, 1, 4, mn_b=True, accumulates=False)]
-    whole = [Product(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i], saturates=i == 1)
-             for i, (a, b) in enumerate(itertools.product(("u8", "s8"), repeat=2))]
+    pairs = itertools.product(("u8", "s8"), repeat=2)
+    whole = [Product(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i],
+                     saturates=i == 1) for i, (a, b) in enumerate(pairs)]
     whole += [Product("s8", "u8", "s32", 128, 16, 4, 4, mn_a=True, mn_b=True)]
     for kind, cases in (("f16", halves), ("tf32", singles), ("f8f6f4", narrow), ("i8", whole)):
         yield Multiply(kind).program(cases)
         collector = {"f16": ".collector::a::fill", "tf32": ".collector::a::lastuse"}.get(kind, "")
         k_major = [case for case in cases if not case.mn_a]
         yield Multiply(kind, in_tensor_memory=True, collector=collector).program(k_major)
-        # The layouts of metadata that are known are those of 128 rows; 64 bytes of B do not fit 32-byte swizzling.
+        # Metadata is known for 128 rows; 64 bytes of B do not fit 32-byte swizzling.
         known = [case for case in cases if case.m == 128 and (case.units_b != 2 or case.mn_b)]
         if kind == "tf32":
             continue
         selected = [case.with_fields(selector=i % 2 if kind == "f16" else 0) for i, case in enumerate(known)]
         yield Multiply(kind, sparse=True).program(selected)
-        yield Multiply(kind, sparse=True, in_tensor_memory=True).program([case for case in selected if not case.mn_a])
+        k_major = [case for case in selected if not case.mn_a]
+        yield Multiply(kind, sparse=True, in_tensor_memory=True).program(k_major)
     yield Multiply("f16", disables=True).program(halves[:4])
 
     # Weight-stationary: M = 32, 64 and 128 have layouts G, E and D.
     sizes = list(itertools.product((32, 64, 128), (64, 128)))
-    masks = [((128, 64), (0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0), ((64, 128), (0, 0, 0, 0), (1, 0, 0, 0), 4, 3, 0),
-             ((32, 128), (0, 1, 2, 1), (1, 1, 0, 0), 4, 3, 2), ((128, 128), (0, 0, 0, 0), (0, 0, 0, 0), 1, 256, 16),
-             ((32, 256), (3, 0, 9, 29), (0, 1, 1, 0), 30, 10, 0), ((64, 64), (0, 2, 0, 1), (1, 1, 0, 1), 1, 5, 8)]
+    masks = [((128, 64), (0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0),
+             ((64, 128), (0, 0, 0, 0), (1, 0, 0, 0), 4, 3, 0),
+             ((32, 128), (0, 1, 2, 1), (1, 1, 0, 0), 4, 3, 2),
+             ((128, 128), (0, 0, 0, 0), (0, 0, 0, 0), 1, 256, 16),
+             ((32, 256), (3, 0, 9, 29), (0, 1, 1, 0), 30, 10, 0),
+             ((64, 64), (0, 2, 0, 1), (1, 1, 0, 1), 1, 5, 8)]
     for kind, (a, b, d), collector in (("f16", ("bf16", "f16", "f32"), ".collector::b0::discard"),
                                        ("tf32", ("tf32", "tf32", "f32"), ".collector::b1::fill"),
                                        ("f8f6f4", ("e4m3", "e2m1", "f32"), ".collector::b2::use"),
@@ -1875,18 +1896,21 @@ def tensor_multiplications():
         cases = [Product(a, b, d, m, n, (1, 8, 4)[i % 3], (8, 2, 1)[i % 3], accumulates=i % 2 == 0)
                  for i, (m, n) in enumerate(sizes)]
         yield Multiply(kind, ws=True, collector=collector).program(cases)
-        yield Multiply(kind, ws=True, in_tensor_memory=True).program([case for case in cases if case.m == 128])
-        yield Multiply(kind, ws=True, zeros=True).program(
-            [Product(a, b, d, m, n, 8, 4, shift=shift, mask=(starts, firsts, used, zeros))
-             for (m, n), starts, firsts, used, zeros, shift in masks] + [Product(a, b, d, 64, 64, 1, 2, shift=8)])
+        full = [case for case in cases if case.m == 128]
+        yield Multiply(kind, ws=True, in_tensor_memory=True).program(full)
+        masked = [Product(a, b, d, m, n, 8, 4, shift=shift, mask=(starts, firsts, used, zeros))
+                  for (m, n), starts, firsts, used, zeros, shift in masks]
+        masked.append(Product(a, b, d, 64, 64, 1, 2, shift=8))
+        yield Multiply(kind, ws=True, zeros=True).program(masked)
     yield Multiply("f16", ws=True).program([Product("f16", "f16", "f16", 32, 256, 1, 4)])
     yield Multiply("f16", ws=True, sparse=True).program(
         [Product("bf16", "bf16", "f32", 128, n, 8, 4, selector=i) for i, n in enumerate((64, 128))])
 
     # Block scaling. e3m2 meets small numbers only: the sums stay exact.
+    pairs = (("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2),
+             ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8))
     eight = [Product(a, b, "f32", 128, n, units, 8, id_a=i % 4, id_b=(i + 1) % 4, accumulates=i % 2 == 0)
-             for i, (a, b, n, units) in enumerate((("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2),
-                                                   ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8)))]
+             for i, (a, b, n, units) in enumerate(pairs)]
     twos = [Product("e2m1", "e2m1", "f32", 128, n, units, 8, id_a=a, id_b=b, negate_a=a > 0)
             for n, units, a, b in ((32, 8, 0, 0), (72, 1, 2, 0), (128, 4, 0, 2))]
     fours = [case.with_fields(id_a=0, id_b=0) for case in twos]
@@ -1898,8 +1922,8 @@ def tensor_multiplications():
                   ("mxf4nvf4", 4, ".scale_vec::4X", ue4m3), ("mxf4nvf4", 4, ".block16", fours)]
         for kind, scales, vector, cases in forms:
             yield Multiply(kind, sparse=sparse, scales=scales, vector=vector).program(cases)
-    for kind, scales, vector, cases in (("mxf8f6f4", 1, ".block32", eight), ("mxf4nvf4", 4, ".block16", ue4m3)):
-        yield Multiply(kind, scales=scales, vector=vector, in_tensor_memory=True).program(cases)
+    yield Multiply("mxf8f6f4", scales=1, vector=".block32", in_tensor_memory=True).program(eight)
+    yield Multiply("mxf4nvf4", scales=4, vector=".block16", in_tensor_memory=True).program(ue4m3)
 
 
 def tensor_memory_instructions():
