@@ -2030,7 +2030,7 @@ def program(name):
         body = f'{result} d;\n  asm("{code}" : "={constraint}"(d) : {inputs});'
         if isinstance(instruction, Code):
             body = (f"alignas(32) __shared__ Word cells[128][4];\n  __shared__ Word bars[128];\n"
-                    f"  const int lane = threadIdx.x & 31;\n  Word d;\n  {instruction.code}")
+                    f"  const int lane = threadIdx.x & 31;\n  (void)lane;\n  Word d;\n  {instruction.code}")
         text.append(f"__global__ void k{i}(const Row* rows, Word* got, int n) {{\n"
                     f"  const int at = blockIdx.x * blockDim.x + threadIdx.x;\n  if (at >= n) return;\n"
                     f"  const Row r = rows[at];\n  {body}\n  got[at] = bits(d);\n}}")
