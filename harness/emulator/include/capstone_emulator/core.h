@@ -40,6 +40,8 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
     __attribute__((format(printf, 3, 4)));
 [[noreturn]] void not_judgeable(const char* file, int line, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
+/// printf of device code.
+int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 [[noreturn]] void trap(const char* file, int line, const char* what);
 [[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
