@@ -967,14 +967,8 @@ def collective_instructions():
 
 
 def matrix_instructions():
-    # Elements of A and B: bits, how a whole number is written.
-    def whole(bits):
-        return lambda v: v & ((1 << bits) - 1)
-    elements = {"f16": (16, lambda v: F16.word(Fraction(v))), "bf16": (16, lambda v: BF16.word(Fraction(v))),
-                "tf32": (32, lambda v: F32.word(Fraction(v))), "f64": (64, lambda v: F64.word(Fraction(v))),
-                "e4m3": (8, lambda v: E4M3.word(Fraction(v))), "e5m2": (8, lambda v: E5M2.word(Fraction(v))),
-                "s8": (8, whole(8)), "u8": (8, whole(8)), "s4": (4, whole(4)), "u4": (4, whole(4)),
-                "b1": (1, whole(1))}
+    elements = {**ELEMENTS, "f64": (64, F64.word), "s4": (4, whole_word(4)), "u4": (4, whole_word(4)),
+                "b1": (1, whole_word(1))}
     ranges = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
 
     def mma(m, k, d_kind, a_kind, b_kind, c_kind, operation=""):
