@@ -5,13 +5,13 @@
 #   scripts/gpu_blackwell.sh --compile OUT_FOLDER     # only assembles everything for sm_100a: no GPU needed
 #
 # 1. The conformance programs of the emulator (tests/emulator/programs/tensor_memory*.cu, cluster_launch_control.cu):
-#    each checks itself and prints PASS.
+#    and the program that tests/emulator/ptx_conformance.py writes for tcgen05. Each checks itself and prints PASS.
 # 2. The programs of tests/gpu/blackwell: each asks one of the questions of docs/design/blackwell_questions.md, and
 #    prints what the GPU did next to what the emulator does.
 # 3. The rungs of the Blackwell ladders: compute-sanitizer where there is one, then `capstone ladder --record`.
 #
 # Writes OUT_FOLDER/answers.txt and OUT_FOLDER/b200.json. A program that hangs is stopped after a minute and says so.
-# Needs nvcc of CUDA 12.9 or later; for step 3 a build of capstone (scripts/build.sh). Exit status: 0 all that ran
+# Needs nvcc of CUDA 12.9 or later and python3; for step 3 a build of capstone (scripts/build.sh). Exit status: 0 all that ran
 # agrees with the emulator, 1 something differs (that is an answer, too), 3 something is missing.
 set -euo pipefail
 
@@ -38,7 +38,9 @@ if [ -z "$compile_only" ]; then
   "$nvcc" --version | tail -n 1 | tee -a "$answers"
 fi
 
-for source in "$root"/tests/emulator/programs/{tensor_memory*,cluster_launch_control}.cu "$root"/tests/gpu/blackwell/*.cu; do
+python3 "$root/tests/emulator/ptx_conformance.py" tcgen05 > "$build/ptx_tcgen05.cu"
+for source in "$root"/tests/emulator/programs/{tensor_memory*,cluster_launch_control}.cu "$build/ptx_tcgen05.cu" \
+              "$root"/tests/gpu/blackwell/*.cu; do
   name=$(basename "$source" .cu)
   "$nvcc" "${flags[@]}" -o "$build/$name" "$source" || { echo "error: $source does not build" >&2; exit 3; }
   if [ -n "$compile_only" ]; then echo "$name: assembled"; continue; fi

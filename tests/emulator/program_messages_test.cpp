@@ -141,6 +141,30 @@ int main() {
   EXPECT_EQ(process.err, "");
 }
 
+TEST_F(Messages, ANanOfAKernelIsPrintedWithoutASign) {
+  const ProcessResult process = run(R"(#include <cstdio>
+__device__ void say(const char* what, float x) { printf("%s: %f, %8.2e, %G, ", what, x, x, x); }
+__host__ __device__ int both(double x) { return printf("%.1f %s\n", x, "as it is"); }
+__global__ void k(float zero) {
+  say("made", zero / zero);
+  say("numbers", sqrtf(-1 - zero) < 0 ? 1 : 2.5f);
+  printf("%*d|%-5.2f|%+d|%5s|%c|%x|%lld|%zu|%%|%lu|%p|%.*f\n", 4, 7, 1.0, 3, "ab", 'c', 255, -5ll, sizeof(int), 6ul,
+         (void*)0x10, 2, 0.125);
+  both(zero / zero);
+}
+int main() {
+  k<<<1, 1>>>(0);
+  cudaDeviceSynchronize();
+  volatile double zero = 0;
+  both(-(0 / zero) < 0 ? 1 : 4);
+}
+)");
+  EXPECT_EQ(process.status, 0) << process.err;
+  EXPECT_EQ(process.out,
+            "made: nan,      nan, NAN, numbers: 2.500000, 2.50e+00, 2.5, "
+            "   7|1.00 |+3|   ab|c|ff|-5|4|%|6|0x10|0.12\nnan as it is\n4.0 as it is\n");
+}
+
 // ---- crashes and endless loops ----------------------------------------------------------------------------
 
 TEST_F(Messages, ACrashOfTheHostIsNamedAndLosesNoOutput) {
@@ -157,6 +181,24 @@ int main() {
   EXPECT_EQ(process.status, 1);
   EXPECT_EQ(process.out, "before\n");
   expect_says(process.err, "program.cu:7: in host code: access through a null pointer");
+}
+TEST_F(Messages, ACrashInsideOfMallocEndsTheProgram) {
+  ProgramRequest request;
+  request.timeout = std::chrono::seconds(60);
+  const ProcessResult process = run(R"(#include <cstdlib>
+#include <cstring>
+int main() {
+  void* (*volatile get)(size_t) = malloc;
+  void (*volatile give_back)(void*) = free;
+  void* blocks[] = {get(2000), get(2000), get(2000)};
+  give_back(blocks[1]);
+  memset(blocks[1], 'A', 16);
+  return get(3000) == nullptr;
+}
+)",
+                                    std::move(request));
+  EXPECT_EQ(process.status, 1);
+  expect_says(process.err, "in host code: it crashed inside of malloc() or free()");
 }
 TEST_F(Messages, AnEndlessKernelIsNamedAndLosesNoOutput) {
   ProgramRequest request;

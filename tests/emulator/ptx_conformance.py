@@ -9,10 +9,13 @@ computed here with whole numbers, fractions and decimals of 60 digits, never wit
 point. The program prints PASS, or each instruction that differs with its operands.
 """
 
+import dataclasses
 import decimal
 import fractions
+import functools
 import itertools
 import math
+import operator
 import random
 import sys
 
@@ -964,14 +967,8 @@ def collective_instructions():
 
 
 def matrix_instructions():
-    # Elements of A and B: bits, how a whole number is written.
-    def whole(bits):
-        return lambda v: v & ((1 << bits) - 1)
-    elements = {"f16": (16, lambda v: F16.word(Fraction(v))), "bf16": (16, lambda v: BF16.word(Fraction(v))),
-                "tf32": (32, lambda v: F32.word(Fraction(v))), "f64": (64, lambda v: F64.word(Fraction(v))),
-                "e4m3": (8, lambda v: E4M3.word(Fraction(v))), "e5m2": (8, lambda v: E5M2.word(Fraction(v))),
-                "s8": (8, whole(8)), "u8": (8, whole(8)), "s4": (4, whole(4)), "u4": (4, whole(4)),
-                "b1": (1, whole(1))}
+    elements = {**ELEMENTS, "f64": (64, F64.word), "s4": (4, whole_word(4)), "u4": (4, whole_word(4)),
+                "b1": (1, whole_word(1))}
     ranges = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15), "b1": (0, 1)}
 
     def mma(m, k, d_kind, a_kind, b_kind, c_kind, operation=""):
@@ -1233,6 +1230,704 @@ def copy_instructions():
         yield Code(f"mbarrier phases, {wait_name}.parity", code, rows)
 
 
+# --- matrices that descriptors describe --------------------------------------------------------------------
+class SmallFloat:
+    """A float of 4 or 6 bits: all of its words are numbers."""
+
+    def __init__(self, exponent_bits, fraction_bits):
+        bias = (1 << (exponent_bits - 1)) - 1
+        self.words = {}
+        for word in reversed(range(1 << (exponent_bits + fraction_bits))):
+            exponent, fraction = word >> fraction_bits, word & ((1 << fraction_bits) - 1)
+            mantissa = fraction + (1 << fraction_bits if exponent else 0)
+            value = Fraction(mantissa) * Fraction(2) ** (max(exponent, 1) - bias - fraction_bits)
+            self.words[-value] = word | 1 << (exponent_bits + fraction_bits)
+            self.words[value] = word
+
+    def word(self, value):
+        return self.words[value]
+
+
+def whole_word(bits):
+    return lambda value: int(value) & ((1 << bits) - 1)
+
+
+# Bits of an element, and its word for a number.
+ELEMENTS = {"f16": (16, F16.word), "bf16": (16, BF16.word), "tf32": (32, F32.word), "e4m3": (8, E4M3.word),
+            "e5m2": (8, E5M2.word), "e2m3": (6, SmallFloat(2, 3).word), "e3m2": (6, SmallFloat(3, 2).word),
+            "e2m1": (4, SmallFloat(2, 1).word), "s8": (8, whole_word(8)), "u8": (8, whole_word(8))}
+SUMS = {"f16": F16.word, "f32": F32.word, "s32": whole_word(32)}
+
+
+@functools.lru_cache(maxsize=None)
+def element_word(kind, quarters):
+    return ELEMENTS[kind][1](Fraction(quarters, 4))
+
+
+@functools.lru_cache(maxsize=None)
+def sum_word(kind, numerator, denominator):
+    return SUMS[kind](Fraction(numerator, denominator))
+
+
+def draw_matrix(rows, depth, kind, limit):
+    """In quarters, so that all sums are exact: floats of up to 8 bits are multiples of 1/2, others whole."""
+    if kind in ("s8", "u8"):
+        low, high = (-128, 127) if kind == "s8" else (0, 255)
+        return [[4 * DRAW.randint(low, high) for _ in range(depth)] for _ in range(rows)]
+    unit = 2 if kind[0] == "e" else 4
+    return [[unit * DRAW.randint(-limit, limit) for _ in range(depth)] for _ in range(rows)]
+
+
+class Tile:
+    """A matrix in shared memory, as the canonical layouts of 9.7.15.5.1.2 and 9.7.16.3.3 have it.
+
+    units: pieces of 16 bytes that a swizzle mixes (8, 4, 2; 1: no swizzle). mn: neighbours along M or N are
+    adjacent, not those along K. size: bytes of an element. turned: the other of the two dense arrangements.
+    """
+
+    def __init__(self, rows, row_bytes, size, units, mn, turned=False):
+        self.size, self.units, self.mn = size, units, mn
+        across = -(-rows * size // (16 * units)) if mn else -(-rows // 8)  # atoms along M or N
+        along = -(-row_bytes // size // 8) if mn else row_bytes // 16 if units == 1 else 1
+        atom = 128 * units
+        first, second = (atom * along, atom) if turned else (atom, atom * across)  # steps across, along
+        swaps = mn and units > 1  # which of the two is the leading offset
+        self.leading, self.stride = (first, second) if swaps else (second, first)
+        self.bytes = atom * across * along
+
+    def place(self, row, k):
+        size, units = self.size, self.units
+        if not self.mn:
+            piece, rest = divmod(k * size, 16)
+            at = row % 8 * 16 * units + row // 8 * self.stride + rest
+            at += piece * (self.leading if units == 1 else 16)
+        else:
+            side = 16 // size
+            step_across, step_along = self.leading, self.stride
+            if units == 1:
+                step_across, step_along = step_along, step_across
+            at = row % side * size + row // side % units * 16 + row // (side * units) * step_across
+            at += k % 8 * 16 * units + k // 8 * step_along
+        return at ^ (at >> 7 & (units - 1)) << 4
+
+    def image(self, numbers, kind, packed=False):
+        """Pieces of 16 bytes, by where they begin.
+
+        numbers: row by row, in quarters. packed: two elements of 4 bits in a byte, without padding.
+        """
+        bits = ELEMENTS[kind][0]
+        pieces = {}  # of 16 bytes, by where they begin
+
+        def write(at, value):
+            pieces.setdefault(at // 16 * 16, bytearray(16))[at % 16] |= value
+        for row, values in enumerate(numbers):
+            for k, value in enumerate(values):
+                word = element_word(kind, value)
+                if bits >= 8:
+                    at = self.place(row, k)
+                    for i in range(self.size):
+                        write(at + i, word >> 8 * i & 255)
+                    continue
+                for b in range(bits):  # sixteen elements in 16 bytes, at their beginning
+                    bit = k * 4 + b if packed else k % 16 * bits + b
+                    at = self.place(row, bit // 8 + (0 if packed else k // 16 * 16))
+                    write(at, (word >> b & 1) << bit % 8)
+        return pieces
+
+    def descriptor(self, start, modes, fixed):
+        return start >> 4 | self.leading >> 4 << 16 | self.stride >> 4 << 32 | fixed | modes[self.units]
+
+
+def products(left, right):
+    """Of rows with rows, in sixteenths."""
+    return [[sum(map(operator.mul, row, column)) for column in right] for row in left]
+
+
+def old_value(thread, i):
+    """What an accumulator holds before; the device computes the same."""
+    return (thread * 5 + i * 3) % 13 - 6
+
+
+def pieces_for_threads(pieces, count):
+    """For each of 128 threads: where its pieces go, in units of 16 bytes, four to a word; then the pieces."""
+    all_pieces = sorted(pieces.items())
+    parts = []
+    for t in range(128):
+        mine = all_pieces[t * count:(t + 1) * count]
+        places = [at // 16 for at, _ in mine] + [0xffff] * (count - len(mine))
+        words = [sum(place << 16 * i for i, place in enumerate(places[k:k + 4])) for k in range(0, count, 4)]
+        parts.append(words + words_of(b"".join(bytes(piece) for _, piece in mine).ljust(16 * count, b"\0")))
+    return parts
+
+
+MATRIX_PRELUDE = f"""
+__device__ int old_value(int thread, int i) {{ return (thread * 5 + i * 3) % 13 - 6; }}
+__device__ unsigned old_half(int thread, int i) {{
+  constexpr unsigned short kHalves[] = {{{", ".join(hex(F16.word(Fraction(v))) for v in range(-6, 7))}}};
+  return kHalves[old_value(thread, i) + 6];
+}}
+__device__ unsigned shared_address(const void* p) {{
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}}
+/// Each thread writes its part of the matrices into shared memory, for the asynchronous proxy.
+template <int count> __device__ void write_image(Word* image, const Word* part) {{
+  for (int i = 0; i < count; ++i) {{
+    const Word place = part[i / 4] >> (16 * (i % 4)) & 0xffff;
+    for (int half = 0; half < 2 && place != 0xffff; ++half)
+      image[2 * place + half] = part[(count + 3) / 4 + 2 * i + half];
+  }}
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+}}
+"""
+
+
+def wgmma_instructions():
+    """9.7.15.5: each type, layout and modifier; 128 threads a block, each with a part of the matrices."""
+    modes = {1: 0, 8: 1 << 62, 4: 2 << 62, 2: 3 << 62}
+
+    def multiply(a_kind, b_kind, d_kind, n, registers=False, negate=(1, 1), mn=(0, 0), saturates=False):
+        signs = negate[0] * negate[1]
+        bits = ELEMENTS[a_kind][0]
+        size, depth = bits // 8, 256 // bits
+        pack, count = 4 // size, n // (4 if d_kind == "f16" else 2)
+        name = f"wgmma.mma_async.sync.aligned.m64n{n}k{depth}{'.satfinite' if saturates else ''}"
+        name += f".{d_kind}.{a_kind}.{b_kind}"
+        rows, blocks = [], []
+        for i, (units_a, units_b) in enumerate(((1, 8), (2, 4), (4, 2), (8, 1))):
+            A, B = draw_matrix(64, depth, a_kind, 4), draw_matrix(n, depth, b_kind, 4)
+            tile_a = Tile(64, 32, size, units_a, mn[0], i % 2)
+            tile_b = Tile(n, 32, size, units_b, mn[1], i > 1)
+            blocks.append((A, B, tile_a, tile_b, i != 1))
+        start_b = 0 if registers else -(-max(block[2].bytes for block in blocks) // 1024) * 1024
+        image_bytes = start_b + max(block[3].bytes for block in blocks)
+        pieces = (0 if registers else 1) + -(-n // 64)  # of a thread
+        words = -(-pieces // 4) + 2 * pieces
+        for A, B, tile_a, tile_b, accumulates in blocks:
+            image = {} if registers else tile_a.image(A, a_kind)
+            image.update((start_b + at, piece) for at, piece in tile_b.image(B, b_kind).items())
+            parts = pieces_for_threads(image, pieces)
+            sums = products(A, B)
+            near_limit = (1 << 31) - 9 if saturates else 0
+            for t in range(128):
+                row, column = t // 32 * 16 + t % 32 // 4, t % 4 * 2
+                operands = parts[t] + [tile_a.descriptor(0, modes, 0), tile_b.descriptor(start_b, modes, 0)]
+                operands.append(int(accumulates))
+                for i in range(4 if registers else 0):  # rows r and r + 8, then the columns behind
+                    elements = A[row + i % 2 * 8][i // 2 * 4 * pack + t % 4 * pack:][:pack]
+                    words_of_a = [element_word(a_kind, value) for value in elements]
+                    operands.append(sum(word << bits * e for e, word in enumerate(words_of_a)))
+                results = []
+                for i in range(n // 2):
+                    value = signs * sums[row + i // 2 % 2 * 8][column + i // 4 * 8 + i % 2]
+                    if accumulates:
+                        value += 16 * (old_value(t, i) + (near_limit if i % 2 else -near_limit))
+                    if saturates:
+                        value = 16 * max(-1 << 31, min((1 << 31) - 1, value // 16))
+                    results.append(sum_word(d_kind, value, 16))
+                if d_kind == "f16":
+                    results = [results[i] | results[i + 1] << 16 for i in range(0, len(results), 2)]
+                rows.append((tuple(operands), mixed(results)))
+        old = "old_value(threadIdx.x, i)" + (" + (i % 2 ? 2147483639 : -2147483639)" if saturates else "")
+        if d_kind == "f16":
+            old = "old_half(threadIdx.x, 2 * i) | old_half(threadIdx.x, 2 * i + 1) << 16"
+        kind, constraint = ("float", "f") if d_kind == "f32" else ("unsigned", "r")
+        outputs = ", ".join(f'"+{constraint}"(x[{i}])' for i in range(count))
+        at = count
+        a_text = "{" + ", ".join(f"%{at + i}" for i in range(4)) + "}" if registers else f"%{at}"
+        inputs = ['"l"(a)']
+        if registers:
+            inputs = [f'"r"(static_cast<unsigned>(r.operands[{words + 3 + i}]))' for i in range(4)]
+        at += len(inputs)
+        immediates = "" if d_kind == "s32" else f", {negate[0]}, {negate[1]}"
+        if bits == 16:
+            immediates += "".join(f", {int(flag)}" for flag in (mn[1:] if registers else mn))
+        to = ", ".join(f"%{i}" for i in range(count))
+        text = (f"{{ .reg .pred p; setp.ne.b32 p, %{at + 1}, 0; {name} {{{to}}}, {a_text}, %{at}, "
+                f"p{immediates}; }}")
+        inputs += ['"l"(b)', f'"r"(static_cast<unsigned>(r.operands[{words + 2}]))']
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; "
+                f"write_image<{pieces}>(image, r.operands); "
+                "const Word base = (shared_address(image) & 0x3ffff) >> 4; "
+                f"const Word a = r.operands[{words}] + base, b = r.operands[{words + 1}] + base; (void)a; "
+                f"{kind} x[{count}]; "
+                f"for (int i = 0; i < {count}; ++i) x[i] = {old}; "
+                'asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); '
+                f'asm volatile("{text}" : {outputs} : {", ".join(inputs)} : "memory"); '
+                'asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); '
+                'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); '
+                "d = mixed(x);")
+        detail = [f"{which} transposed" for which, flag in zip("AB", mn) if flag]
+        detail += [f"{which} negated" for which, flag in zip("AB", negate) if flag < 0]
+        detail += ["A in registers"] * registers
+        return Code(", ".join([name] + detail), code, rows)
+
+    kinds = [("f16", "f16", "f16"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32")]
+    kinds += [(a, b, d) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2") for d in ("f16", "f32")]
+    kinds += [(a, b, "s32") for a in ("s8", "u8") for b in ("s8", "u8")]
+    for a_kind, b_kind, d_kind in kinds:
+        for n in (8, 48 if d_kind == "s32" else 40):  # 8-bit integers: N = 8, 16, 24, then steps of 16
+            yield multiply(a_kind, b_kind, d_kind, n)
+        yield multiply(a_kind, b_kind, d_kind, 32, registers=True, negate=(1 if d_kind == "s32" else -1, 1))
+        if d_kind == "s32":
+            yield multiply(a_kind, b_kind, d_kind, 16, saturates=True)
+        else:
+            yield multiply(a_kind, b_kind, d_kind, 24, negate=(1, -1))
+        if ELEMENTS[a_kind][0] == 16:
+            for mn, negate in (((False, True), (1, 1)), ((True, False), (-1, -1)), ((True, True), (1, 1))):
+                yield multiply(a_kind, b_kind, d_kind, 64, mn=mn, negate=negate)
+            yield multiply(a_kind, b_kind, d_kind, 64, registers=True, mn=(False, True))
+    for a_kind, d_kind, n in (("bf16", "f32", 256), ("f16", "f16", 256), ("tf32", "f32", 128),
+                              ("e4m3", "f32", 128), ("s8", "s32", 256)):
+        yield multiply(a_kind, a_kind, d_kind, n)
+
+
+wgmma_instructions.prelude = MATRIX_PRELUDE
+
+
+TENSOR_PRELUDE = MATRIX_PRELUDE + """
+/// The 512 columns of tensor memory, from thread 0 to 127 of a block. d: the address.
+struct TensorColumns {
+  unsigned d;
+  __device__ explicit TensorColumns(unsigned* place) {
+    if (threadIdx.x < 32)
+      asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;"
+                   :: "r"(shared_address(place)) : "memory");
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    d = *place;
+  }
+  __device__ unsigned mine(unsigned column) const { return d + ((threadIdx.x & 96) << 16) + column; }
+  __device__ void store(unsigned column, unsigned word) const {
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(mine(column)), "r"(word));
+  }
+  __device__ unsigned load(unsigned column) const {
+    unsigned word;
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(word) : "r"(mine(column)));
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+    return word;
+  }
+  __device__ void stored() const {
+    asm volatile("tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  }
+  __device__ Word mixed_columns(unsigned count) const {
+    Word sum = 0;
+    for (unsigned c = 0; c < count; ++c) sum += Word(load(c)) * (2 * c + 1);
+    return sum;
+  }
+  __device__ void leave() const {
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    if (threadIdx.x < 32) {
+      asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 512;" :: "r"(d));
+      asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+    }
+  }
+};
+__device__ unsigned cell(unsigned lane, unsigned column) {
+  return (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff);
+}
+/// What an accumulator of type f16, f32 or s32 holds before.
+__device__ unsigned old_word(unsigned lane, unsigned column, int type) {
+  if (type == 0) return old_half(lane, column);
+  return type == 1 ? __float_as_uint(old_value(lane, column)) : unsigned(old_value(lane, column));
+}
+__device__ void begin(Word* barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(shared_address(barrier)) : "memory");
+}
+__device__ void commit(Word* barrier) {
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+               :: "r"(shared_address(barrier)) : "memory");
+}
+__device__ void await(Word* barrier) {
+  asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra again; }"
+               :: "r"(shared_address(barrier)) : "memory");
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+"""
+
+
+def tensor_moves():
+    """tcgen05.ld, tcgen05.st: figures 183 to 187."""
+    # Registers at most, columns of a repetition, registers of one; where a thread's register lies: lane and
+    # column, from the warp's first.
+    fragments = {"32x32b": (128, 1, 1, lambda t, r: (t, r)),
+                 "16x64b": (128, 2, 1, lambda t, r: (t % 2 * 8 + t // 4, t // 2 % 2 + 2 * r)),
+                 "16x128b": (64, 4, 2, lambda t, r: (t // 4 + r % 2 * 8, t % 4 + r // 2 * 4)),
+                 "16x256b": (32, 8, 4,
+                             lambda t, r: (t // 4 + r // 2 % 2 * 8, t % 4 * 2 + r % 2 + r // 4 * 8)),
+                 "16x32bx2": (128, 1, 1, lambda t, r: (t % 16, r))}
+
+    def held(lane, column):  # `cell()` of the program
+        return (lane * 259 + column * 5 & 0xffff) << 16 | (column * 131 + lane * 7 + 3 & 0xffff)
+
+    def register(t, r):
+        return t * 0x10003 + r * 0x2000d + 9 & 0xffffffff
+
+    def move(shape, num, pack, store):
+        _, width, each, fragment = fragments[shape]
+        registers, columns, split = num * each, num * width * (2 if pack else 1), 0
+        if shape == "16x32bx2":  # two accesses, so many columns apart
+            split = columns + (3 if 2 * columns + 3 <= 512 else 0)
+            columns += split
+        rows = []
+        for half in (0,) if shape == "32x32b" else (0, 16):
+            loaded, memory = [[] for _ in range(128)], {}
+            for t, r in itertools.product(range(128), range(registers)):
+                lane, column = fragment(t % 32, r)
+                lane += t // 32 * 32 + half
+                column = column * (2 if pack else 1) + (split if t % 32 >= 16 else 0)
+                if pack:  # the low halves of two columns
+                    loaded[t].append(held(lane, column) & 0xffff | (held(lane, column + 1) & 0xffff) << 16)
+                    memory[lane, column] = register(t, r) & 0xffff
+                    memory[lane, column + 1] = register(t, r) >> 16
+                else:
+                    loaded[t].append(held(lane, column))
+                    memory[lane, column] = register(t, r)
+            for t in range(128):
+                left = [memory.get((t, c), held(t, c)) for c in range(columns)] if store else []
+                rows.append(((half,), mixed(left if store else loaded[t])))
+        what, modifier = ("st", ".unpack::16b") if store else ("ld", ".pack::16b")
+        name = f"tcgen05.{what}.sync.aligned.{shape}.x{num}{modifier if pack else ''}.b32"
+        immediate = f", {split}" if split else ""
+        code = (f"__shared__ unsigned place; const TensorColumns tmem(&place); unsigned x[{registers}]; "
+                f"for (unsigned c = 0; c < {columns}; ++c) tmem.store(c, cell(threadIdx.x, c)); "
+                "tmem.stored(); "
+                "const unsigned from = tmem.mine(0) + (static_cast<unsigned>(r.operands[0]) << 16); ")
+        if store:
+            inputs = ", ".join(f'"r"(x[{i}])' for i in range(registers))
+            places = ", ".join(f"%{i + 1}" for i in range(registers))
+            code += (f"for (unsigned i = 0; i < {registers}; ++i) "
+                     "x[i] = threadIdx.x * 0x10003 + i * 0x2000d + 9; "
+                     f'asm volatile("{name} [%0]{immediate}, {{{places}}};" :: "r"(from), {inputs}); '
+                     f"tmem.stored(); d = tmem.mixed_columns({columns}); ")
+        else:
+            outputs = ", ".join(f'"=r"(x[{i}])' for i in range(registers))
+            places = ", ".join(f"%{i}" for i in range(registers))
+            code += (f'asm volatile("{name} {{{places}}}, [%{registers}]{immediate};" : '
+                     f'{outputs} : "r"(from)); '
+                     'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); d = mixed(x); ')
+        return Code(name, code + "tmem.leave();", rows)
+
+    for shape, pack, store in itertools.product(fragments, (False, True), (False, True)):
+        for i in range(fragments[shape][0].bit_length()):
+            yield move(shape, 1 << i, pack, store)
+
+
+@dataclasses.dataclass
+class Product:
+    """The operands of one tcgen05.mma: types and sizes, units of the swizzles, fields of the descriptors."""
+    a: str
+    b: str
+    d: str
+    m: int
+    n: int
+    units_a: int
+    units_b: int
+    mn_a: bool = False
+    mn_b: bool = False
+    turned: bool = False
+    accumulates: bool = True
+    negate_a: bool = False
+    negate_b: bool = False
+    saturates: bool = False
+    selector: int = 0  # of the metadata's column
+    shift: int = 0     # of B's columns, for .ws
+    mask: tuple = ()   # start counts, first spans, columns used, columns that are zeros
+    id_a: int = 0      # of the scale factors
+    id_b: int = 0
+    powers: bool = True  # UE8M0, not UE4M3
+
+    def with_fields(self, **fields):
+        return dataclasses.replace(self, **fields)
+
+    def zero_columns(self):
+        """Which columns count as zeros, as the examples of 9.7.16.4.3 have it."""
+        if not self.mask:
+            return [False] * self.n
+        starts, firsts, used, zeros = self.mask
+        parts, result = 128 // self.m, []
+        for part in range(parts):
+            cycle = [False] * used + [True] * zeros
+            if firsts[part]:
+                cycle = cycle[used:] + cycle[:used]
+            result += (cycle * (self.n + 1))[starts[part]:starts[part] + self.n // parts]
+        return result
+
+    def mask_descriptor(self):
+        """Table 45."""
+        if not self.mask:
+            return self.shift << 56
+        starts, firsts, used, zeros = self.mask
+        word = self.shift << 56 | used - 1 << 48 | zeros - 1 << 40 | 1 << 39
+        word |= sum(start << 8 * i for i, start in enumerate(starts))
+        return word | sum(first << 32 + i for i, first in enumerate(firsts))
+
+
+TENSOR_TYPES = {"f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "i8": {"u8": 0, "s8": 1},
+                "mxf4": {"e2m1": 1},
+                "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}}
+TENSOR_TYPES["mxf8f6f4"], TENSOR_TYPES["mxf4nvf4"] = TENSOR_TYPES["f8f6f4"], TENSOR_TYPES["mxf4"]
+TENSOR_SUMS = {"f16": 0, "f32": 1, "s32": 2}
+COLUMN_A, COLUMN_SCALE_A, COLUMN_SCALE_B, COLUMN_INDICES = 256, 264, 272, 280  # D's are before
+
+
+@dataclasses.dataclass
+class Multiply:
+    """One way to write tcgen05.mma. scales: factors of a row along K."""
+    kind: str
+    ws: bool = False
+    sparse: bool = False
+    in_tensor_memory: bool = False  # A
+    scales: int = 0
+    vector: str = ""
+    collector: str = ""
+    disables: bool = False  # lanes of D, and scales D by 2 ** -3
+    zeros: bool = False     # has a zero-column mask
+
+    def __post_init__(self):
+        self.four = self.kind in ("mxf4", "mxf4nvf4")
+        self.modes = {1: 0, 8: 2 << 61, 4: 4 << 61, 2: 6 << 61}
+
+    def name(self):
+        return (f"tcgen05.mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}.cta_group::1"
+                f".kind::{self.kind}{'.block_scale' if self.scales else ''}{self.vector}{self.collector}")
+
+    def lane(self, product, row):
+        """Layout F scatters 64 rows; the others do not."""
+        return row // 16 * 32 + row % 16 if product.m == 64 and not self.ws else row
+
+    def instruction(self, product):
+        """Tables 42 to 44."""
+        codes, p = TENSOR_TYPES[self.kind], product
+        word = self.sparse << 2 | codes[p.a] << 7 | codes[p.b] << 10 | p.n // 8 << 17
+        word |= p.negate_a << 13 | p.negate_b << 14 | p.mn_a << 15 | p.mn_b << 16
+        if self.scales:
+            return word | p.id_b << 4 | p.powers << 23 | p.m // 128 << 27 | p.id_a << 29
+        most_shift = next(i for i, most in enumerate((0, 8, 16, 32)) if p.shift <= most)
+        word |= p.selector | p.saturates << 3 | TENSOR_SUMS[p.d] << 4
+        return word | p.m // 16 << 24 | most_shift << 30
+
+    def a_with_zeros(self, product, stored, words):
+        """A sparse A, and its indices into `words`: 9.7.16.10.8.2 and .3, figures 263 and 267."""
+        unit = 2 if self.four else 1  # elements that stay together
+        whole = [[0] * 2 * len(row) for row in stored]
+        for row, group in itertools.product(range(len(stored)), range(len(stored[0]) // (2 * unit))):
+            places = DRAW.choice([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 1), (2, 3)])
+            for i in range(2 * unit):
+                at = (group * 4 + places[i // unit]) * unit + i % unit
+                whole[row][at] = stored[row][group * 2 * unit + i]
+            lane, column, bit = row, group // 8, group % 8 * 4
+            if self.kind == "f16":  # rows r and r + 8 share words
+                lane = row // 16 * 16 + row % 8 + group // 4 * 8
+                column, bit = product.selector, row // 8 % 2 * 16 + group % 4 * 4
+            at = lane, COLUMN_INDICES + column
+            words[at] = words.get(at, 0) | (places[0] | places[1] << 2) << bit
+        return whole
+
+    def scaled(self, product, matrix, first, byte, words):
+        """A matrix with its scale factors, in halves; and these into `words`: 9.7.16.10.7."""
+        # UE8M0: 1/2, 1, 2; UE4M3: 1, 1.5, 2, 3
+        codes = {1: 126, 2: 127, 4: 128} if product.powers else {2: 0x38, 3: 0x3c, 4: 0x40, 6: 0x44}
+        result = []
+        for row, values in enumerate(matrix):
+            factors = [DRAW.choice(sorted(codes)) for _ in range(self.scales)]
+            for s, quarter in itertools.product(range(self.scales), range(4)):
+                at = quarter * 32 + row % 32, first + row // 32
+                words[at] = words.get(at, 0) | codes[factors[s]] << 8 * (byte + s)
+            result.append([value * factors[k * self.scales // len(values)] for k, value in enumerate(values)])
+        return result
+
+    def case(self, p):
+        """Tiles of A and B, pieces of their images, words of tensor memory by lane and column; D's too."""
+        bits, words = ELEMENTS[p.a][0], {}
+        stored = 64 if self.four else 256 // max(8, bits)
+        depth, limit = stored * (2 if self.sparse else 1), 2 if p.d == "f16" else 4
+        A, B = draw_matrix(p.m, stored, p.a, limit), draw_matrix(p.n + p.shift, depth, p.b, limit)
+        size_a, size_b = (max(1, ELEMENTS[kind][0] // 8) for kind in (p.a, p.b))
+        tile_a = Tile(p.m, 32, size_a, p.units_a, p.mn_a, p.turned)
+        tile_b = Tile(p.n + p.shift, 64 if self.sparse else 32, size_b, p.units_b, p.mn_b, p.turned)
+        image_a = {} if self.in_tensor_memory else tile_a.image(A, p.a, self.four)
+        if self.in_tensor_memory:  # in bytes 00SEEM00 and 00xxxxxx, or two to a byte: 9.7.16.10.4.3 and .5
+            width = 4 if self.four else max(8, bits)
+            for row, k in itertools.product(range(p.m), range(stored)):
+                at = self.lane(p, row), COLUMN_A + k * width // 32
+                word = element_word(p.a, A[row][k]) << (2 if bits == 4 and not self.four else 0)
+                words[at] = words.get(at, 0) | word << k * width % 32
+        left = self.a_with_zeros(p, A, words) if self.sparse else A
+        right = [[0] * depth if zero else row for row, zero in zip(B[p.shift:], p.zero_columns())]
+        denominator = 16
+        if self.scales:
+            left = self.scaled(p, left, COLUMN_SCALE_A, p.id_a, words)
+            right = self.scaled(p, right, COLUMN_SCALE_B, p.id_b, words)
+            denominator *= 4
+        sums, sign = products(left, right), -1 if p.negate_a != p.negate_b else 1
+        part, results = p.n * p.m // 128 if self.ws else p.n, {}  # layouts E and G: columns in parts
+        for row, column in itertools.product(range(p.m), range(p.n)):
+            lane, at = self.lane(p, row) + column // part * p.m, column % part
+            if self.disables and 32 <= lane < 64 and 0xff00ff >> lane - 32 & 1:
+                continue
+            value = sign * sums[row][column]
+            if p.accumulates:
+                value += old_value(lane, at) * (denominator // 8 if self.disables else denominator)
+            if p.saturates:
+                value = denominator * max(-1 << 31, min((1 << 31) - 1, value // denominator))
+            results[lane, at] = sum_word(p.d, value, denominator)
+        return p, tile_a, tile_b, image_a, tile_b.image(B, p.b, self.four), words, results
+
+    def columns(self):
+        """Of tensor memory, that each thread fills before."""
+        result = [*range(COLUMN_A, COLUMN_A + 8)] if self.in_tensor_memory else []
+        if self.scales:
+            result += [*range(COLUMN_SCALE_A, COLUMN_SCALE_A + 4), *range(COLUMN_SCALE_B, COLUMN_SCALE_B + 8)]
+        return result + ([COLUMN_INDICES, COLUMN_INDICES + 1] if self.sparse else [])
+
+    def assembly(self):
+        """Operands: 0 D, 1 and 2 the descriptors, 3 the instruction's, 4 whether D is added, 5 the mask's."""
+        text = f"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {self.name()} [%0], "
+        text += ("[%6]" if self.in_tensor_memory else "%1") + ", %2, "
+        text += ("[%9], " if self.sparse else "") + "%3, "
+        text += "[%7], [%8], " if self.scales else "{%7, %8, %7, %7}, " if self.disables else ""
+        return text + "p" + (", 3" if self.disables else "") + (", %5" if self.zeros else "") + "; }"
+
+    def program(self, given):
+        cases = [self.case(product) for product in given]
+        start_b = -(-max(tile_a.bytes for _, tile_a, *_ in cases) // 1024) * 1024
+        image_bytes = start_b + max(tile_b.bytes for _, _, tile_b, *_ in cases)
+        images = [{**image_a, **{start_b + at: piece for at, piece in image_b.items()}}
+                  for _, _, _, image_a, image_b, _, _ in cases]
+        pieces = max(-(-len(image) // 128) for image in images)  # of a thread
+        first = -(-pieces // 4) + 2 * pieces                     # operand behind them
+        columns, rows = self.columns(), []
+        for image, (p, tile_a, tile_b, _, _, words, results) in zip(images, cases):
+            parts, fixed = pieces_for_threads(image, pieces), 1 << 46
+            fields = self.instruction(p) | p.accumulates << 32 | TENSOR_SUMS[p.d] << 33 | p.n << 36
+            for t in range(128):
+                row = parts[t] + [tile_a.descriptor(0, self.modes, fixed),
+                                  tile_b.descriptor(start_b, self.modes, fixed), fields, p.mask_descriptor()]
+                mine = [words.get((t, column), 0) for column in columns]
+                row += [mine[i] | mine[i + 1] << 32 for i in range(0, len(mine), 2)]
+                left = [results.get((t, c), sum_word(p.d, old_value(t, c), 1)) for c in range(p.n)]
+                rows.append((tuple(row), mixed(left)))
+        fill = ""
+        if columns:
+            fill = (f"constexpr unsigned columns[] = {{{', '.join(map(str, columns))}}}; "
+                    f"for (int i = 0; i < {len(columns)}; ++i) tmem.store(columns[i], "
+                    f"static_cast<unsigned>(r.operands[{first + 4} + i / 2] >> (32 * (i % 2)))); ")
+        fields = f"r.operands[{first + 2}]"
+        others = ("tmem.d + 264", "tmem.d + 272") if self.scales else ("0", "0xff00ff")
+        inputs = (f'"r"(tmem.d), "l"(a), "l"(b), "r"(static_cast<unsigned>({fields})), '
+                  f'"r"(static_cast<unsigned>({fields} >> 32 & 1)), "l"(r.operands[{first + 3}]), '
+                  f'"r"(tmem.d + 256), "r"({others[0]}), "r"({others[1]}), "r"(tmem.d + 280)')
+        code = (f"alignas(1024) __shared__ Word image[{image_bytes // 8}]; __shared__ Word barrier; "
+                "__shared__ unsigned place; if (threadIdx.x == 0) begin(&barrier); "
+                f"write_image<{pieces}>(image, r.operands); const TensorColumns tmem(&place); "
+                "const Word base = (shared_address(image) & 0x3ffff) >> 4; "
+                f"const Word a = r.operands[{first}] + base, b = r.operands[{first + 1}] + base; (void)a; "
+                f"const unsigned width = {fields} >> 36; "
+                "for (unsigned c = 0; c < width; ++c) "
+                f"tmem.store(c, old_word(threadIdx.x, c, {fields} >> 33 & 3)); "
+                f"{fill}tmem.stored(); if (threadIdx.x == 0) {{ "
+                f'asm volatile("{self.assembly()}" :: {inputs} : "memory"); commit(&barrier); }} '
+                "await(&barrier); d = tmem.mixed_columns(width); tmem.leave();")
+        detail = [self.name()] + ["A in tensor memory"] * self.in_tensor_memory
+        detail += ["lanes disabled, D scaled"] * self.disables + ["zero columns"] * self.zeros
+        return Code(", ".join(detail), code, rows)
+
+
+def tensor_multiplications():
+    """tcgen05.mma of one block."""
+    halves = [Product("f16", "f16", "f32", 128, 32, 1, 8),
+              Product("bf16", "bf16", "f32", 128, 16, 2, 4, negate_a=True),
+              Product("f16", "f16", "f16", 64, 24, 4, 2, negate_b=True),
+              Product("bf16", "f16", "f32", 64, 8, 8, 1, accumulates=False, turned=True),
+              Product("bf16", "bf16", "f32", 128, 64, 8, 4, mn_a=True, mn_b=True),
+              Product("f16", "f16", "f32", 64, 64, 1, 8, mn_a=True, mn_b=True, turned=True),
+              Product("bf16", "bf16", "f32", 128, 256, 8, 1)]
+    singles = [Product("tf32", "tf32", "f32", 128, 32, 1, 8),
+               Product("tf32", "tf32", "f32", 64, 16, 4, 2, negate_a=True, turned=True),
+               Product("tf32", "tf32", "f32", 128, 40, 8, 4, accumulates=False)]
+    pairs = itertools.product(TENSOR_TYPES["f8f6f4"], repeat=2)
+    narrow = [Product(a, b, "f32" if i % 5 else "f16", 128 if i % 3 else 64, 32, (1, 2, 4, 8)[i % 4],
+                      (8, 4, 1)[i % 3], negate_a=i % 2) for i, (a, b) in enumerate(pairs)]
+    narrow += [Product("e4m3", "e5m2", "f32", 128, 32, 8, 2, mn_a=True, mn_b=True),
+               Product("e5m2", "e4m3", "f32", 64, 64, 1, 4, mn_b=True, accumulates=False)]
+    pairs = itertools.product(("u8", "s8"), repeat=2)
+    whole = [Product(a, b, "s32", 128 if i % 2 else 64, 32, (1, 2, 4, 8)[i], (8, 4, 2, 1)[i],
+                     saturates=i == 1) for i, (a, b) in enumerate(pairs)]
+    whole += [Product("s8", "u8", "s32", 128, 16, 4, 4, mn_a=True, mn_b=True)]
+    for kind, cases in (("f16", halves), ("tf32", singles), ("f8f6f4", narrow), ("i8", whole)):
+        yield Multiply(kind).program(cases)
+        collector = {"f16": ".collector::a::fill", "tf32": ".collector::a::lastuse"}.get(kind, "")
+        k_major = [case for case in cases if not case.mn_a]
+        yield Multiply(kind, in_tensor_memory=True, collector=collector).program(k_major)
+        # Metadata is known for 128 rows; 64 bytes of B do not fit 32-byte swizzling.
+        known = [case for case in cases if case.m == 128 and (case.units_b != 2 or case.mn_b)]
+        if kind == "tf32":
+            continue
+        selected = [case.with_fields(selector=i % 2 if kind == "f16" else 0) for i, case in enumerate(known)]
+        yield Multiply(kind, sparse=True).program(selected)
+        k_major = [case for case in selected if not case.mn_a]
+        yield Multiply(kind, sparse=True, in_tensor_memory=True).program(k_major)
+    yield Multiply("f16", disables=True).program(halves[:4])
+
+    # Weight-stationary: M = 32, 64 and 128 have layouts G, E and D.
+    sizes = list(itertools.product((32, 64, 128), (64, 128)))
+    masks = [((128, 64), (0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0),
+             ((64, 128), (0, 0, 0, 0), (1, 0, 0, 0), 4, 3, 0),
+             ((32, 128), (0, 1, 2, 1), (1, 1, 0, 0), 4, 3, 2),
+             ((128, 128), (0, 0, 0, 0), (0, 0, 0, 0), 1, 256, 16),
+             ((32, 256), (3, 0, 9, 29), (0, 1, 1, 0), 30, 10, 0),
+             ((64, 64), (0, 2, 0, 1), (1, 1, 0, 1), 1, 5, 8)]
+    for kind, (a, b, d), collector in (("f16", ("bf16", "f16", "f32"), ".collector::b0::discard"),
+                                       ("tf32", ("tf32", "tf32", "f32"), ".collector::b1::fill"),
+                                       ("f8f6f4", ("e4m3", "e2m1", "f32"), ".collector::b2::use"),
+                                       ("i8", ("s8", "u8", "s32"), ".collector::b3::lastuse")):
+        cases = [Product(a, b, d, m, n, (1, 8, 4)[i % 3], (8, 2, 1)[i % 3], accumulates=i % 2 == 0)
+                 for i, (m, n) in enumerate(sizes)]
+        yield Multiply(kind, ws=True, collector=collector).program(cases)
+        full = [case for case in cases if case.m == 128]
+        yield Multiply(kind, ws=True, in_tensor_memory=True).program(full)
+        masked = [Product(a, b, d, m, n, 8, 4, shift=shift, mask=(starts, firsts, used, zeros))
+                  for (m, n), starts, firsts, used, zeros, shift in masks]
+        masked.append(Product(a, b, d, 64, 64, 1, 2, shift=8))
+        yield Multiply(kind, ws=True, zeros=True).program(masked)
+    yield Multiply("f16", ws=True).program([Product("f16", "f16", "f16", 32, 256, 1, 4)])
+    yield Multiply("f16", ws=True, sparse=True).program(
+        [Product("bf16", "bf16", "f32", 128, n, 8, 4, selector=i) for i, n in enumerate((64, 128))])
+
+    # Block scaling. e3m2 meets small numbers only: the sums stay exact.
+    pairs = (("e4m3", "e4m3", 32, 8), ("e5m2", "e2m1", 64, 1), ("e2m3", "e3m2", 40, 2),
+             ("e3m2", "e5m2", 8, 4), ("e2m1", "e2m3", 96, 8))
+    eight = [Product(a, b, "f32", 128, n, units, 8, id_a=i % 4, id_b=(i + 1) % 4, accumulates=i % 2 == 0)
+             for i, (a, b, n, units) in enumerate(pairs)]
+    twos = [Product("e2m1", "e2m1", "f32", 128, n, units, 8, id_a=a, id_b=b, negate_a=a > 0)
+            for n, units, a, b in ((32, 8, 0, 0), (72, 1, 2, 0), (128, 4, 0, 2))]
+    fours = [case.with_fields(id_a=0, id_b=0) for case in twos]
+    ue4m3 = [case.with_fields(powers=False) for case in fours]
+    for sparse in (False, True):
+        forms = [("mxf8f6f4", 1, vector, eight) for vector in (".scale_vec::1X", ".block32", "")]
+        forms += [("mxf4", 2, vector, twos) for vector in ("", ".scale_vec::2X", ".block32")]
+        forms += [("mxf4nvf4", 2, ".scale_vec::2X", twos), ("mxf4nvf4", 2, ".block32", twos),
+                  ("mxf4nvf4", 4, ".scale_vec::4X", ue4m3), ("mxf4nvf4", 4, ".block16", fours)]
+        for kind, scales, vector, cases in forms:
+            yield Multiply(kind, sparse=sparse, scales=scales, vector=vector).program(cases)
+    yield Multiply("mxf8f6f4", scales=1, vector=".block32", in_tensor_memory=True).program(eight)
+    yield Multiply("mxf4nvf4", scales=4, vector=".block16", in_tensor_memory=True).program(ue4m3)
+
+
+def tensor_memory_instructions():
+    yield from tensor_moves()
+    yield from tensor_multiplications()
+
+
+tensor_memory_instructions.prelude = TENSOR_PRELUDE
+
+
 CLASSES = {
     "integers": integer_instructions,
     "bits": bit_instructions,
@@ -1250,6 +1945,8 @@ CLASSES = {
     "collectives": collective_instructions,
     "matrices": matrix_instructions,
     "copies": copy_instructions,
+    "wgmma": wgmma_instructions,
+    "tcgen05": tensor_memory_instructions,
 }
 
 HEAD = """// Generated by tests/emulator/ptx_conformance.py {name}
@@ -1316,6 +2013,7 @@ def program(name):
     width = max(4, *(len(row) for instruction in instructions for row, _ in instruction.rows))
     most = max(len(instruction.rows) for instruction in instructions)
     text, calls = [HEAD.format(name=name, operands=width, most=most)], []
+    text[0] += getattr(CLASSES[name], "prelude", "")
     for i, instruction in enumerate(instructions):
         result, constraint = register_of(instruction.result)
         sources = [register_of(kind) for kind in instruction.operands]
@@ -1326,13 +2024,13 @@ def program(name):
         body = f'{result} d;\n  asm("{code}" : "={constraint}"(d) : {inputs});'
         if isinstance(instruction, Code):
             body = (f"alignas(32) __shared__ Word cells[128][4];\n  __shared__ Word bars[128];\n"
-                    f"  const int lane = threadIdx.x & 31;\n  Word d;\n  {instruction.code}")
+                    f"  const int lane = threadIdx.x & 31;\n  (void)lane;\n  Word d;\n  {instruction.code}")
         text.append(f"__global__ void k{i}(const Row* rows, Word* got, int n) {{\n"
                     f"  const int at = blockIdx.x * blockDim.x + threadIdx.x;\n  if (at >= n) return;\n"
                     f"  const Row r = rows[at];\n  {body}\n  got[at] = bits(d);\n}}")
         text.append(f"const Row rows{i}[] = {{")
         for row, expected in instruction.rows:
-            words = ", ".join(f"{word:#x}" for word in list(row) + [0] * (width - len(row)))
+            words = ", ".join(f"{word:#x}" for word in row) or "0"
             text.append(f"    {{{{{words}}}, {expected:#x}}},")
         text.append("};")
         how = "kBits"

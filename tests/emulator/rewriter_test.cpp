@@ -166,8 +166,9 @@ TEST(Launch, OfAFunctionWithoutGlobalIsRefused) {
       "void host(int* p) {} capstone_emu_device int device(int* p) { return *p; } "
       "capstone_emu_global void k(int* p) {} template <class T> void typed(T* p) {}\n";
   const auto refuses = [&](const std::string& call, const std::string& name) {
-    EXPECT_EQ(only_finding(functions + "int main() {\n  " + call + "\n}"),
-              "kernel.cu:3: '" + name + "' is launched, but it is no kernel: its declaration lacks __global__");
+    EXPECT_EQ(
+        only_finding(functions + "int main() {\n  " + call + "\n}"),
+        "kernel.cu:3: '" + name + "' is launched, but it is no kernel: its declaration lacks __global__");
   };
   refuses("host<<<1, 1>>>(nullptr);", "host");
   refuses("device<<<1, 1>>>(nullptr);", "device");
@@ -344,6 +345,15 @@ TEST(Ptx, MatrixShapesAndTypesAreChecked) {
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
   EXPECT_EQ(translate("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" + operands).unsupported,
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
+}
+
+TEST(Ptx, WgmmaSaturatesWholeNumbersOnly) {
+  const std::string name = "wgmma.mma_async.sync.aligned.m64n8k32.";
+  const std::string operands = " {%0,%1,%2,%3}, %4, %5, %6";
+  expect_contains(translate(name + "satfinite.s32.s8.u8" + operands + ";").code,
+                  "Uint8, 8, false, true>::run");
+  expect_contains(translate(name + "s32.s8.u8" + operands + ";").code, "Uint8, 8, false, false>::run");
+  EXPECT_NE(translate(name + "satfinite.f32.e4m3.e4m3" + operands + ", 1, 1;").unsupported, "");
 }
 
 TEST(Ptx, LabelsBecomeLocalLabels) {

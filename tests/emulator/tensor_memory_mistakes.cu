@@ -54,7 +54,27 @@ __global__ void tile(int mistake, float* out) {
     if (mistake == 20) instruction = (instruction & ~(31u << 24)) | 96 >> 4 << 24;
     if (mistake == 21) from |= 0x3fff;
     const uint64_t from_a = from | (mistake == 21 ? 0 : (shared_address(a) & 0x3ffff) >> 4), from_b = from | (shared_address(b) & 0x3ffff) >> 4;
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\ntcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n}" ::"r"(d), "l"(from_a), "l"(from_b), "r"(instruction), "r"(1));
+    if (mistake == 25) instruction |= 1 << 2;
+    if (mistake == 32 || mistake == 34) instruction |= 1 << 2 | 2;
+    if (mistake == 33) instruction = 1 << 2 | 1 << 4 | 2 << 7 | 2 << 10 | 32 >> 3 << 17 | 128 >> 4 << 24;
+    if (mistake == 34) instruction = (instruction & ~(31u << 24)) | 64 >> 4 << 24;
+    const uint32_t sparse = instruction | 1 << 2, wide = (instruction & ~(63u << 17)) | 64 >> 3 << 17;
+    uint64_t zeros = 0;  // the zero-column mask of .ws
+    if (mistake == 27) zeros = uint64_t{1} << 36;
+    if (mistake == 28) zeros = uint64_t{33} << 56;
+    if (mistake == 29) zeros = uint64_t{8} << 56;
+    if (mistake == 36) zeros = 4 | uint64_t{1} << 39 | uint64_t{3} << 48;
+#define ISSUE(text, ...) asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n" text "\n}" ::"r"(d), "l"(from_a), "l"(from_b), "r"(1), __VA_ARGS__)
+    if (mistake == 26 || mistake == 32 || mistake == 34)
+      ISSUE("tcgen05.mma.sp.cta_group::1.kind::f16 [%0], %1, %1, [%0], %4, p;", "r"(sparse));
+    else if (mistake == 33)
+      ISSUE("tcgen05.mma.sp.cta_group::1.kind::tf32 [%0], %1, %1, [%0], %4, p;", "r"(sparse));
+    else if (mistake == 27 || mistake == 28 || mistake == 29 || mistake == 36)
+      ISSUE("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %2, %4, p, %5;", "r"(wide), "l"(zeros));
+    else if (mistake == 35)
+      ISSUE("tcgen05.mma.cta_group::1.kind::f16.ashift [%0], [%0], %2, %4, p;", "r"(instruction));
+    else
+      ISSUE("tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %4, p;", "r"(instruction));
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
   }
   if (mistake != 1 && mistake != 23)

@@ -57,11 +57,31 @@ TEST(TensorMemory, MistakesAreNamed) {
       {21, "matrix A reaches beyond the block's shared memory"},
       {22, "the tcgen05.ld in "},
       {23, "tcgen05.dealloc: the tcgen05.mma in "},
-      {24, "the lanes of the warp give different operands"}};
+      {24, "the lanes of the warp give different operands"},
+      {25, "bit 2 (sparse) is 1, and the instruction has no .sp"},
+      {26, "the metadata of row 0, elements 0 to 3 of A is 0"},
+      {27, "bits 36 to 38, 62 and 63 must be 0"},
+      {28, "column shift 33; with M = 128 at most 32"},
+      {29, "column shift 8, and bits 30 and 31 of the instruction descriptor allow 0"}};
   for (const auto& [mistake, text] : kMistakes) {
     const ProcessResult run = run_with(mistake, "forward");
     EXPECT_NE(run.status, 0) << mistake;
     EXPECT_NE(run.err.find(text), std::string::npos) << mistake << ": " << text << "\n" << run.err;
+  }
+}
+
+TEST(TensorMemory, WhatTheIsaLeavesOpenIsRefusedByName) {
+  static const std::pair<int, const char*> kRefusals[] = {
+      {32, "sparsity selector 2 and metadata from column 0 on"},
+      {33, "tcgen05.mma.sp with .kind::tf32"},
+      {34, "tcgen05.mma.sp with M = 64"},
+      {35, "tcgen05.mma.ashift: which way it moves the rows of A"},
+      {36, "start count 4 of the zero-column mask skips all of the first span of 4 columns"}};
+  for (const auto& [which, text] : kRefusals) {
+    const ProcessResult run = run_with(which, "forward");
+    EXPECT_NE(run.status, 0) << which;
+    EXPECT_NE(run.err.find(text), std::string::npos) << which << ": " << text << "\n" << run.err;
+    EXPECT_NE(run.err.find("blackwell_questions.md"), std::string::npos) << run.err;
   }
 }
 

@@ -92,12 +92,12 @@ class MatrixCode : OperandCode {
     if (n > 1 && in.pieces[1] == "wait_group")
       return "capstone_emu::wgmma_awaited(" + get(0, "std::uint32_t") + ");";
     if (n < 8 || in.pieces[1] != "mma_async" || in.has("sp")) throw Unsupported{};
-    const bool saturates = in.pieces.back() == "satfinite";
-    const std::size_t first = n - 3 - (saturates ? 1 : 0);
+    const bool saturates = in.has("satfinite");
+    const std::size_t first = n - 3;
     const ElementType &a = element_or_fail(in.pieces[first + 1]), &b = element_or_fail(in.pieces[first + 2]);
     const Shape shape = shape_or_fail(in);
     const bool narrow = in.pieces[first] == "f16";
-    if (saturates || a.bits < 8 || a.bits == 64 || a.bits != b.bits || shape.m != 64 || shape.n % 8 ||
+    if (a.bits < 8 || (saturates && a.sum != "s32") || a.bits == 64 || a.bits != b.bits || shape.m != 64 || shape.n % 8 ||
         shape.n > 256 || shape.k * a.bits != 256 || (!narrow && in.pieces[first] != a.sum))
       throw Unsupported{};
     const auto to = vector(0);
@@ -119,7 +119,8 @@ class MatrixCode : OperandCode {
     const std::string a_transposed = flag(transposable && !registers), b_transposed = flag(transposable);
     const std::string scope = "capstone_emu::ptx::";
     const std::string op = scope + "Wgmma<" + scope + std::string(a.cpp) + ", " + scope + std::string(b.cpp) +
-                           ", " + std::to_string(shape.n) + ", " + (narrow ? "true" : "false") + ">";
+                           ", " + std::to_string(shape.n) + ", " + (narrow ? "true" : "false") + ", " +
+                           (saturates ? "true" : "false") + ">";
     std::string code = "{ capstone_emu::wgmma_begins(); std::uint32_t capstone_d[] = {";
     std::string results;
     for (const std::string& place : to) {

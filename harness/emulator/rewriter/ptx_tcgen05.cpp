@@ -107,6 +107,7 @@ class TensorCode : OperandCode {
 
   // tcgen05.mma.cta_group::1.kind::f16 [d], a-desc or [a], b-desc, idesc{, {masks}}, p{, scale};
   // tcgen05.mma.ws.cta_group::1.kind::f16 [d], a-desc or [a], b-desc, idesc, p{, zero-column-mask-desc};
+  // tcgen05.mma.sp, tcgen05.mma.ws.sp: [metadata] between b-desc and idesc
   // tcgen05.mma.cta_group::1.kind::mxf4.block_scale{.scale_vec::2X} [d], a, b-desc, idesc, [sa], [sb], p;
   std::string multiply() const {
     static constexpr Named kKinds[] = {{"kind::f16", "kF16"},           {"kind::tf32", "kTf32"},
@@ -114,22 +115,24 @@ class TensorCode : OperandCode {
                                        {"kind::mxf8f6f4", "kMxf8f6f4"}, {"kind::mxf4", "kMxf4"},
                                        {"kind::mxf4nvf4", "kMxf4nvf4"}};
     const Instruction& in = *in_;
-    if (in.has("sp") || in.has("ashift")) throw Unsupported{};
     const std::string kind = chosen(kKinds, "TensorKind::");
     const bool scaled = in.has("block_scale"), stationary = in.has("ws");
     if (stationary && (scaled || in.has("cta_group::2"))) throw Unsupported{};
-    const bool a_in_shared = operand(1).kind == Operand::Kind::kValue;
+    const bool a_in_shared = operand(1).kind == Operand::Kind::kValue, sparse = in.has("sp");
+    std::size_t next = sparse ? 4 : 3;
     std::string code = "{ capstone_emu::TensorMultiply capstone_m{}; capstone_m.kind = " + kind +
                        "; capstone_m.group = " + group() + "; capstone_m.d = " + place(0) +
                        "; capstone_m.a_in_shared = " + (a_in_shared ? "true" : "false") +
                        "; capstone_m.a = " + (a_in_shared ? get(1, "std::uint64_t") : place(1)) +
                        "; capstone_m.b = " + get(2, "std::uint64_t") +
-                       "; capstone_m.instruction = " + word(3) + "; ";
-    std::size_t next = 4;
+                       "; capstone_m.instruction = " + word(next) + "; ";
+    ++next;
+    if (sparse) code += "capstone_m.sparse = true; capstone_m.metadata = " + place(3) + "; ";
+    if (in.has("ashift")) code += "capstone_m.a_shift = true; ";
     if (scaled) {
-      code += "capstone_m.scales = " + scales() + "; capstone_m.scale_a = " + place(4) +
-              "; capstone_m.scale_b = " + place(5) + "; ";
-      next = 6;
+      code += "capstone_m.scales = " + scales() + "; capstone_m.scale_a = " + place(next) +
+              "; capstone_m.scale_b = " + place(next + 1) + "; ";
+      next += 2;
     } else if (!stationary && operand(next).kind == Operand::Kind::kVector) {
       const auto masks = vector(next++);
       if (masks.size() > 8) throw Unsupported{};

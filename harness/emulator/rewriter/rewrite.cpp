@@ -820,12 +820,14 @@ class Rewriter {
         return emitter_.raw("unused");
       }
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
+      const bool qualified = i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"));
+      if (is(i, "printf") && is(i + 1, "(") && in_device_[i] && !qualified)
+        return emitter_.raw("capstone_emu::device_printf");
       // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "("))
         return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_shared_.find(std::string(text(i)));
-          dynamic != global_shared_.end() && in_function_[i] && !hidden_.contains(i) &&
-          !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
+          dynamic != global_shared_.end() && in_function_[i] && !hidden_.contains(i) && !qualified)
         return emitter_.raw(dynamic->second);
     }
     emitter_.token(t);

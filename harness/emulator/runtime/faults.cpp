@@ -133,11 +133,28 @@ constexpr const char* kTooLong =
     "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size "
     "first";
 
+/// Finding the place of a fault takes memory. A fault inside of malloc() leaves its lock taken, and then
+/// waits for it for ever: this ends it, with calls that need no memory.
+constexpr unsigned kSecondsToReport = 10;
+void give_up_on_report(int) {
+  static constexpr char kText[] =
+      "capstone: in host code: it crashed inside of malloc() or free(), or of a function that calls them\n"
+      "  hint: memory was written out of bounds, after free(), or freed twice; valgrind or the host "
+      "compiler's "
+      "-fsanitize=address shows where\n";
+  if (::write(2, kText, sizeof kText - 1) < 0) ::_exit(127);
+  ::_exit(1);  // as a program whose failure was reported
+}
+
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
   if (unwinding) ::siglongjmp(*unwinding, 1);
   BlockRunner* runner = BlockRunner::current();
   static std::atomic<bool> host_failed;  // a second fault of the host is one of what follows here
   if (!runner && host_failed.exchange(true)) ::_exit(128 + signal);
+  if (!runner) {
+    ::signal(SIGALRM, give_up_on_report);
+    ::alarm(kSecondsToReport);
+  }
   std::string file;
   int line = 0;
   locate(registers_of(raw_context), file, line);
@@ -147,6 +164,7 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
                  verdict.cuda_error);
   report_host_failure(
       {verdict.kind, kHost + verdict.message, {}, {}, std::nullopt, std::nullopt, file, line, verdict.hint});
+  ::alarm(0);
   ::signal(signal, SIG_DFL);  // not the candidate's code: die of the signal, as without this handler
   ::raise(signal);
 }

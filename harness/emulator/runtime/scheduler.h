@@ -237,6 +237,7 @@ class BlockRunner {
   void lock_step(const volatile void* object, unsigned place, Step step, const char* file, int line);
   void yield();
   void begin_slot(const SharedSlot& slot);
+  std::size_t matrix_offset(std::uint32_t address) const;
   CopyQueue& copies() { return copies_[thread_->linear]; }
   /// The running thread has issued async copies.
   void note_copies() { thread_->has_copies = copies_used_ = true; }

@@ -49,11 +49,10 @@ SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const c
 const std::vector<SharedSlot>& shared_slots() { return slot_table().slots; }
 std::size_t shared_slots_size() { return slot_table().size; }
 
-bool is_shared(const void* pointer) {
-  return g_runner && g_runner->owns(pointer);
-}
+bool is_shared(const void* pointer) { return g_runner && g_runner->owns(pointer); }
 std::size_t dynamic_shared_size() { return g_runner->grid().config.dynamic_shared; }
 void begin_shared_slot(const SharedSlot& slot) { g_runner->begin_slot(slot); }
+std::size_t matrix_offset(std::uint32_t address) { return g_runner->matrix_offset(address); }
 
 void BlockRunner::prepare_arena() {
   // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an
@@ -122,6 +121,28 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
   unpoison(statics_ + slot.offset, slot.size);
   touched_.push_back(&slot);
   if (!cluster_) observe::shared_begins(statics_ + slot.offset, slot.size);
+}
+
+/// Each variable of a program has a place of its own here, so that the places of all kernels may go beyond
+/// the 18 bits of a descriptor. A block uses less: its own variables say which place is meant.
+std::size_t BlockRunner::matrix_offset(std::uint32_t address) const {
+  constexpr std::size_t kReach = std::size_t{1} << 18;
+  if (arena_size_ <= kReach) return address;
+  std::size_t found = 0;
+  auto look = [&](std::size_t begin, std::size_t size) {
+    const std::size_t at = begin + (address - begin) % kReach;
+    if (at >= begin + size) return;
+    if (found)
+      not_judgeable(nullptr, 0,
+                    "two shared variables of the kernel whose addresses differ by 256 KiB: the "
+                    "program's kernels have %zu bytes of shared memory together",
+                    arena_size_);
+    found = at;
+  };
+  look(kDynamicOffset, grid_->config.dynamic_shared);
+  for (const SharedSlot* slot : touched_)
+    look(static_cast<std::size_t>(statics_ - arena_) + slot->offset, slot->size);
+  return found ? found : address;
 }
 
 void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,

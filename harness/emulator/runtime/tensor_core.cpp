@@ -13,7 +13,8 @@
 namespace capstone_emu {
 namespace {
 
-constexpr unsigned kRowBytes = 32;  // of a matrix along K, for each of the kinds
+constexpr unsigned kRowBytes =
+    32;  // of a matrix along K, for each of the kinds; a sparse A's B has twice that
 
 [[noreturn]] void reject(const TensorSite& site, const std::string& message, const std::string& hint) {
   BlockRunner::current()->fail(FailureKind::kUndefinedBehaviour, site.file, site.line,
@@ -95,6 +96,7 @@ struct Shape {
   bool scale_powers;          ///< UE8M0
   unsigned scale_a, scale_b;  ///< scale factor IDs: first byte in the word
   bool packed_four;           ///< two elements in a byte
+  unsigned selector;          ///< of the sparsity metadata's columns
 };
 
 class InstructionReader {
@@ -106,10 +108,13 @@ class InstructionReader {
     const TensorKind kind = in_.kind;
     const bool four = kind == TensorKind::kMxf4 || kind == TensorKind::kMxf4nvf4;
     const bool scaled = four || kind == TensorKind::kMxf8f6f4;
-    if (field(2, 1))
-      not_judgeable(site_.file, site_.line,
-                    "tcgen05.mma: a sparse matrix A (bit 2 of the instruction descriptor)");
-    require_zero(0, 2);
+    if (field(2, 1) != (in_.sparse ? 1u : 0u))
+      bad(in_.sparse ? "bit 2 (sparse) is 0, and the instruction has .sp"
+                     : "bit 2 (sparse) is 1, and the instruction has no .sp");
+    if (in_.sparse && !scaled)
+      shape.selector = field(0, 2);
+    else
+      require_zero(0, 2);
     require_zero(6, 1);
     shape.packed_four = four;
     shape.a = element(field(7, 3), "A, bits 7 to 9");
@@ -120,6 +125,7 @@ class InstructionReader {
     shape.transpose_b = field(16, 1);
     shape.n = field(17, 6) * 8;
     shape.k = four ? 64 : kind == TensorKind::kF16 ? 16 : kind == TensorKind::kTf32 ? 8 : 32;
+    if (in_.sparse) shape.k *= 2;
     if (scaled) {
       require_zero(3, 1);
       require_zero(24, 3);
@@ -152,6 +158,7 @@ class InstructionReader {
             " of D (bits 4 and 5) does not go with the kind and the types of A and B");
     }
     check_sizes(shape, scaled);
+    if (in_.sparse) check_metadata(shape);
     if ((shape.negate_a || shape.negate_b) && shape.integer)
       bad("negation (bits 13 and 14) is not for .kind::i8");
     if ((shape.transpose_a || shape.transpose_b) && four)
@@ -215,7 +222,7 @@ class InstructionReader {
   void check_sizes(const Shape& shape, bool scaled) const {
     if (in_.stationary) {
       const bool possible = (shape.m == 32 || shape.m == 64 || shape.m == 128) &&
-                            (shape.n == 64 || shape.n == 128 || shape.n == 256);
+                            (shape.n == 64 || shape.n == 128 || (shape.n == 256 && !in_.sparse));
       if (!possible)
         bad(std::to_string(shape.m) + " x " + std::to_string(shape.n) + " (M x N) does not exist for .ws");
       return;
@@ -230,6 +237,31 @@ class InstructionReader {
           " (M x N) does not exist for the kind with .cta_group::" + std::to_string(in_.group));
     if (scaled && pair && shape.m == 128)
       not_judgeable(site_.file, site_.line, "tcgen05.mma with block scaling, .cta_group::2 and M = 128");
+  }
+  /// Figures 262 to 267 are pictures. Two of them are known from public kernels that run on hardware.
+  void check_metadata(const Shape& shape) const {
+    if (shape.m / in_.group != 128)
+      not_judgeable(site_.file, site_.line,
+                    "tcgen05.mma.sp with M = %u and .cta_group::%u: where its metadata lies is a question to "
+                    "hardware (docs/design/blackwell_questions.md, 26)",
+                    shape.m, in_.group);
+    if (in_.kind == TensorKind::kTf32)
+      not_judgeable(site_.file, site_.line,
+                    "tcgen05.mma.sp with .kind::tf32: where its metadata lies is a question to hardware "
+                    "(docs/design/blackwell_questions.md, 26)");
+    if (in_.kind == TensorKind::kF16) {
+      if (shape.selector > 1 || (in_.metadata & 1))
+        not_judgeable(
+            site_.file, site_.line,
+            "tcgen05.mma.sp with sparsity selector %u and metadata from column %u on: only selectors 0 "
+            "and 1 from an even column on are known (docs/design/blackwell_questions.md, 26)",
+            shape.selector, in_.metadata & 0xffff);
+    } else if (shape.selector) {
+      bad("the sparsity selector (bits 0 and 1) must be 0 for the kind (9.7.16.10.8.4.6)");
+    }
+    if (in_.metadata >> 16)
+      reject(site_, "the metadata begins at lane " + std::to_string(in_.metadata >> 16),
+             "lane 0, as D (PTX ISA 9.0, 9.7.16.10.8.5)");
   }
 
   const TensorMultiply& in_;
@@ -264,7 +296,7 @@ SharedMatrix read_matrix_descriptor(std::uint64_t descriptor, bool transposed, u
     not_judgeable(site.file, site.line,
                   "tcgen05: a K-major matrix in 128-byte swizzling with pieces of 32 bytes");
   static constexpr unsigned kSpans[] = {0, 128, 128, 0, 64, 0, 32, 0};
-  return {arena + ((descriptor & 0x3fff) << 4),
+  return {arena + matrix_offset((descriptor & 0x3fff) << 4),
           (descriptor >> 16 & 0x3fff) << 4,
           (descriptor >> 32 & 0x3fff) << 4,
           kSpans[mode],
@@ -318,7 +350,7 @@ struct Blocks {
 void note_matrix(const SharedMatrix& matrix, unsigned rows, unsigned row_bytes, const char* arena,
                  const char* name, const TensorSite& site, const void* pc) {
   const unsigned bytes = matrix.element_bytes(), side = 16 / bytes;
-  const unsigned depth = row_bytes / bytes, along = (matrix.transposed() ? rows : depth) / side;
+  const unsigned depth = row_bytes / bytes, along = ((matrix.transposed() ? rows : depth) + side - 1) / side;
   const std::size_t size = BlockRunner::current()->shared_bytes();
   for (unsigned i = 0; i < along * (matrix.transposed() ? depth : rows); ++i) {
     const unsigned near = i % along * side, far = i / along;
@@ -346,11 +378,13 @@ std::uint32_t element_of_sixteen(const char* piece, unsigned i, unsigned bits) {
 
 using Numbers = std::vector<float>;  // row by row, K numbers each
 
-Numbers numbers_in_shared(const SharedMatrix& matrix, unsigned rows, const Shape& shape, Narrow type) {
-  Numbers numbers(std::size_t{rows} * shape.k);
+/// @param depth  elements of a row that are stored: K, or K / 2 of a sparse A
+Numbers numbers_in_shared(const SharedMatrix& matrix, unsigned rows, unsigned depth, const Shape& shape,
+                          Narrow type) {
+  Numbers numbers(std::size_t{rows} * depth);
   const unsigned bits = bits_of(type);
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned k = 0; k < shape.k; ++k) {
+    for (unsigned k = 0; k < depth; ++k) {
       std::uint32_t word = 0;
       if (shape.packed_four)
         word = static_cast<std::uint8_t>(*matrix.at(row, k / 2)) >> (k % 2 * 4) & 0xfu;
@@ -360,7 +394,7 @@ Numbers numbers_in_shared(const SharedMatrix& matrix, unsigned rows, const Shape
         word = static_cast<std::uint8_t>(*matrix.at(row, k));
       else
         word = element_of_sixteen(matrix.at(row, k / 16 * 16), k % 16, bits);
-      numbers[std::size_t{row} * shape.k + k] = value_of(word, type);
+      numbers[std::size_t{row} * depth + k] = value_of(word, type);
     }
   return numbers;
 }
@@ -371,23 +405,110 @@ unsigned lane_of(unsigned row, unsigned rows, const TensorMultiply& in) {
   return rows == 64 && in.group == 1 && !in.stationary ? row / 16 * 32 + row % 16 + first : row + first;
 }
 
-/// K numbers of A side by side in eight columns; narrow ones in bytes as 9.7.16.10.4.3 and .5 say.
+/// `depth` numbers of A side by side in eight columns; narrow ones in bytes as 9.7.16.10.4.3 and .5 say.
 Numbers numbers_in_tensor_memory(TensorMemory& memory, const TensorMultiply& in, unsigned rows,
-                                 const Shape& shape) {
-  Numbers numbers(std::size_t{rows} * shape.k);
+                                 unsigned depth, const Shape& shape) {
+  Numbers numbers(std::size_t{rows} * depth);
   const unsigned bits = bits_of(shape.a);
   const unsigned stored = shape.packed_four ? 4 : bits < 8 ? 8 : bits, per_word = 32 / stored;
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned k = 0; k < shape.k; ++k) {
+    for (unsigned k = 0; k < depth; ++k) {
       std::uint32_t word =
           *memory.cell(lane_of(row, rows, in), static_cast<unsigned>(in.a & 0xffff) + k / per_word);
       word = word >> (k % per_word * stored);
       if (stored < 32) word &= (1u << stored) - 1;
       if (bits == 4 && !shape.packed_four) word >>= 2;  // 00SEEM00
-      numbers[std::size_t{row} * shape.k + k] = value_of(word, shape.a);
+      numbers[std::size_t{row} * depth + k] = value_of(word, shape.a);
     }
   return numbers;
 }
+
+/// Columns of tensor memory that hold the indices of a sparse A: 4 bits for 4 elements of a row; of the 4-bit
+/// kinds, for 8 (9.7.16.10.8).
+unsigned metadata_columns(TensorKind kind) { return kind == TensorKind::kF16 ? 1 : 2; }
+
+/// The 4 bits for group `group` of a row of 128 rows (figures 263 and 267).
+unsigned indices_of(TensorMemory& memory, const TensorMultiply& in, unsigned selector, unsigned row,
+                    unsigned group) {
+  const unsigned column = in.metadata & 0xffff;
+  if (in.kind ==
+      TensorKind::kF16) {  // rows r and r + 8 share a word; the upper 16 elements lie 8 lanes below
+    const unsigned lane = row / 16 * 16 + group / 4 * 8 + row % 8;
+    return *memory.cell(lane, column + selector) >> (row / 8 % 2 * 16 + group % 4 * 4) & 15;
+  }
+  return *memory.cell(row, column + group / 8) >> group % 8 * 4 & 15;
+}
+
+/// A with its zeros: the two halves of each group go where the indices say (9.7.16.10.8.2 and .3).
+Numbers expanded(const Numbers& stored, TensorMemory& memory, const TensorMultiply& in, const Shape& shape,
+                 unsigned rows, const TensorSite& site) {
+  Numbers numbers(std::size_t{rows} * shape.k, 0.f);
+  const unsigned unit = shape.packed_four ? 2 : 1,
+                 size = 4 * unit;  // elements that move together; of a group
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned group = 0; group < shape.k / size; ++group) {
+      const unsigned code = indices_of(memory, in, shape.selector, row, group);
+      constexpr unsigned kMeaningful = 1u << 0b0100 | 1u << 0b1000 | 1u << 0b1100 | 1u << 0b1001 |
+                                       1u << 0b1101 | 1u << 0b0110 | 1u << 0b1110;
+      if (!(kMeaningful >> code & 1))
+        reject(site,
+               "the metadata of row " + std::to_string(row) + ", elements " + std::to_string(group * size) +
+                   " to " + std::to_string((group + 1) * size - 1) + " of A is " + std::to_string(code),
+               "4, 6, 8, 9, 12, 13 or 14: two different places of four (PTX ISA 9.0, 9.7.16.10.8)");
+      for (unsigned i = 0; i < 2 * unit; ++i)
+        numbers[std::size_t{row} * shape.k + group * size + (code >> i / unit * 2 & 3) * unit + i % unit] =
+            stored[std::size_t{row} * (shape.k / 2) + group * 2 * unit + i];
+    }
+  return numbers;
+}
+
+/// Which columns of B count as zeros, and from which column on B is used: the zero-column mask descriptor
+/// (9.7.16.4.3, table 45). The text of "Skip Span" and "Use Span" and the examples below it contradict
+/// each other. The examples agree among themselves: a use span of 3 means four columns of B, then come zeros.
+struct ColumnMask {
+  std::vector<bool> zero;
+  unsigned shift = 0;
+
+  static ColumnMask read(std::uint64_t descriptor, const Shape& shape, unsigned most_shift,
+                         const TensorSite& site) {
+    auto field = [&](unsigned first, unsigned bits) {
+      return static_cast<unsigned>(descriptor >> first & ((1u << bits) - 1));
+    };
+    auto bad = [&](const std::string& message) {
+      char number[24];
+      std::snprintf(number, sizeof number, "0x%016llx", static_cast<unsigned long long>(descriptor));
+      reject(site, "zero-column mask descriptor " + std::string(number) + ": " + message,
+             "PTX ISA 9.0, 9.7.16.4.3, table 45");
+    };
+    ColumnMask mask{std::vector<bool>(shape.n, false), field(56, 6)};
+    if (field(36, 3) || field(62, 2)) bad("bits 36 to 38, 62 and 63 must be 0");
+    const unsigned most = shape.m == 32 ? 16 : 32;
+    if (mask.shift > most)
+      bad("column shift " + std::to_string(mask.shift) + "; with M = " + std::to_string(shape.m) +
+          " at most " + std::to_string(most));
+    if (mask.shift > most_shift)
+      bad("column shift " + std::to_string(mask.shift) +
+          ", and bits 30 and 31 of the instruction descriptor " + "allow " + std::to_string(most_shift) +
+          " (table 42)");
+    if (!field(39, 1)) return mask;
+    const unsigned zeros = field(40, 8) + 1, used = field(48, 8) + 1, parts = TensorMemory::kLanes / shape.m;
+    for (unsigned part = 0; part < parts; ++part) {
+      const bool first = field(32 + part, 1);
+      const unsigned start = field(8 * part, 8);
+      if (start >= (first ? zeros : used))
+        not_judgeable(
+            site.file, site.line,
+            "tcgen05.mma.ws: start count %u of the zero-column mask skips all of the first span of %u "
+            "columns (docs/design/blackwell_questions.md, 25)",
+            start, first ? zeros : used);
+      for (unsigned i = 0; i < shape.n / parts; ++i) {
+        const unsigned at = (i + start) % (zeros + used);
+        mask.zero[part * (shape.n / parts) + i] = first ? at < zeros : at >= used;
+      }
+    }
+    return mask;
+  }
+};
 
 /// Scale factors of `count` rows: row r lies in lane r % 32, column r / 32, the same in all four quarters
 /// (9.7.16.10.7).
@@ -432,21 +553,31 @@ struct Product {
   TensorMultiply in;
   Shape shape;
   Blocks blocks;
+  ColumnMask mask;
   std::vector<SharedMatrix> a, b;  // by block
   TensorSite site;
 
+  Numbers numbers_of_a(unsigned block, unsigned rows) const {
+    TensorMemory& memory = *blocks.memory[block];
+    const unsigned depth = in.sparse ? shape.k / 2 : shape.k;
+    const Numbers stored = in.a_in_shared ? numbers_in_shared(a[block], rows, depth, shape, shape.a)
+                                          : numbers_in_tensor_memory(memory, in, rows, depth, shape);
+    return in.sparse ? expanded(stored, memory, in, shape, rows, site) : stored;
+  }
   void perform() const {
     const unsigned count = blocks.count, rows = shape.m / count;
     Numbers columns_of_b;
     for (unsigned i = 0; i < count; ++i) {
-      const Numbers part = numbers_in_shared(b[i], shape.n / count, shape, shape.b);
-      columns_of_b.insert(columns_of_b.end(), part.begin(), part.end());
+      const unsigned columns = shape.n / count;
+      const Numbers part = numbers_in_shared(b[i], mask.shift + columns, shape.k, shape, shape.b);
+      columns_of_b.insert(columns_of_b.end(), part.begin() + mask.shift * shape.k, part.end());
     }
+    for (unsigned column = 0; column < shape.n; ++column)
+      if (mask.zero[column]) std::fill_n(columns_of_b.begin() + column * shape.k, shape.k, 0.f);
     if (shape.negate_a != shape.negate_b)
       for (float& number : columns_of_b) number = -number;
     for (unsigned i = 0; i < count; ++i) {
-      const Numbers left = in.a_in_shared ? numbers_in_shared(a[i], rows, shape, shape.a)
-                                          : numbers_in_tensor_memory(*blocks.memory[i], in, rows, shape);
+      const Numbers left = numbers_of_a(i, rows);
       Numbers scale_a, scale_b;
       if (in.scales) {
         scale_a = scales_of(*blocks.memory[i], in.scale_a, rows, in.scales, shape.scale_a, shape.scale_powers,
@@ -541,25 +672,41 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
   if (!operands.a_in_shared && (operands.a >> 16) != first_lane)
     reject(site, "A and D begin at different lanes", "the same lane for both (PTX ISA 9.0, 9.7.16.10.5)");
 
-  if (operands.stationary && operands.zero_columns)
-    not_judgeable(file, line, "tcgen05.mma.ws with a zero-column mask");
+  if (operands.a_shift) {
+    if (operands.a_in_shared || shape.m < 128)
+      reject(site, ".ashift with " + std::string(operands.a_in_shared ? "A in shared memory" : "M = 64"),
+             "A in tensor memory, M = 128 or 256 (PTX ISA 9.0, 9.7.16.10.9.1)");
+    not_judgeable(file, line,
+                  "tcgen05.mma.ashift: which way it moves the rows of A is a question to hardware "
+                  "(docs/design/blackwell_questions.md, 24)");
+  }
   if (operands.stationary && !operands.a_in_shared && shape.m != 128)
     not_judgeable(file, line, "tcgen05.mma.ws with A in tensor memory and M below 128");
 
-  Product product{operands, shape, blocks, {}, {}, site};
+  const unsigned shifts[] = {0, 8, 16, 32};
+  Product product{
+      operands, shape,
+      blocks,   ColumnMask::read(operands.zero_columns, shape, shifts[operands.instruction >> 30], site),
+      {},       {},
+      site};
   auto matrix = [&](std::uint64_t descriptor, Narrow type, bool transposed, unsigned i, unsigned count,
-                    const char* name) {
+                    unsigned row_bytes, const char* name) {
     const unsigned bytes = std::max(1u, bits_of(type) / 8);
     const SharedMatrix found =
         read_matrix_descriptor(descriptor, transposed, bytes, blocks.arena[i], name, site);
+    if (!transposed && found.span() && found.span() < row_bytes)
+      not_judgeable(file, line, "tcgen05.mma.sp with %u bytes of a row of %s in %u-byte swizzling", row_bytes,
+                    name, found.span());
     require_layout_of_copy(found, name, site);
-    note_matrix(found, count, kRowBytes, blocks.arena[i], name, site, pc);
+    note_matrix(found, count, row_bytes, blocks.arena[i], name, site, pc);
     return found;
   };
   for (unsigned i = 0; i < blocks.count; ++i) {
     if (operands.a_in_shared)
-      product.a.push_back(matrix(operands.a, shape.a, shape.transpose_a, i, rows, "A"));
-    product.b.push_back(matrix(operands.b, shape.b, shape.transpose_b, i, shape.n / blocks.count, "B"));
+      product.a.push_back(matrix(operands.a, shape.a, shape.transpose_a, i, rows, kRowBytes, "A"));
+    product.b.push_back(matrix(operands.b, shape.b, shape.transpose_b, i,
+                               product.mask.shift + shape.n / blocks.count,
+                               operands.sparse ? 2 * kRowBytes : kRowBytes, "B"));
   }
   if (!operands.a_in_shared && shape.transpose_a)
     reject(site, "A lies in tensor memory and is to be transposed",
@@ -579,7 +726,12 @@ void tensor_multiply(const TensorMultiply& operands, const char* file, int line)
     use_columns(blocks, operands.scale_a, (rows + 31) / 32, true, false, all_lanes(), work, pc);
     use_columns(blocks, operands.scale_b, (shape.n + 31) / 32, true, false, all_lanes(), work, pc);
   }
-  observe::flops(2ull * shape.m * shape.n * shape.k, pc, static_cast<int>(operands.kind));
+  if (operands.sparse)
+    use_columns(blocks, operands.metadata + shape.selector, metadata_columns(operands.kind), true, false,
+                all_lanes(), work, pc);
+  // Of a sparse A, the zeros are no work.
+  observe::flops((operands.sparse ? 1ull : 2ull) * shape.m * shape.n * shape.k, pc,
+                 static_cast<int>(operands.kind));
   work.perform = [product] { product.perform(); };
   issue_tensor_work(std::move(work));
 }

@@ -194,13 +194,19 @@ void check_moves() {
 
 // ---- mma ------------------------------------------------------------------------------------------------------
 
-enum Form { kF16, kF16Ts, kF16Masked, kTf32, kTf32Ts, kF8, kF8Ts, kI8, kI8Ts, kWs, kWsTs, kWsTf32, kWsF8, kWsI8, kMx8, kMx4, kNv4x2, kNv4x4 };
+enum Form {
+  kF16, kF16Ts, kF16Masked, kTf32, kTf32Ts, kF8, kF8Ts, kI8, kI8Ts, kSp, kSpTs, kSpF8, kSpI8,
+  kWs, kWsTs, kWsTf32, kWsF8, kWsI8, kWsZero, kWsZeroI8, kWsSp,
+  kMx8, kSpMx8, kMx4, kNv4x2, kNv4x4, kSpMx4, kSpNv4
+};
 struct Operands {
   uint64_t a, b;  // descriptors without the address
   uint32_t instruction;
   int form, n, accumulate;
+  uint64_t zero_columns;
 };
-constexpr int kImageA = 16384, kImageB = 16384, kColumnA = 256, kColumnScaleA = 264, kColumnScaleB = 272;
+constexpr int kImageA = 16384, kImageB = 16384, kColumnA = 256, kColumnScaleA = 264, kColumnScaleB = 272, kColumnMeta = 280;
+constexpr int kWords = 32;  // columns from kColumnA on
 
 #define ISSUE(form_name, text, ...)                                                                            \
   case form_name:                                                                                              \
@@ -208,6 +214,7 @@ constexpr int kImageA = 16384, kImageB = 16384, kColumnA = 256, kColumnScaleA = 
                  "r"(in.instruction), "r"(in.accumulate), "r"(d + kColumnA), ##__VA_ARGS__);                   \
     break;
 #define SCALES "r"(d + kColumnScaleA), "r"(d + kColumnScaleB)
+#define META "r"(d + kColumnMeta)
 
 __global__ void multiply(Operands in, const uint4* images, const uint32_t* words, const uint32_t* before, uint32_t* result) {
   __shared__ __align__(1024) uint8_t image[kImageA + kImageB];
@@ -221,12 +228,12 @@ __global__ void multiply(Operands in, const uint4* images, const uint32_t* words
   __syncthreads();
   const uint32_t d = address, mine = d + (warp * 32 << 16);
   uint32_t r[8];
-  for (int c = 0; c < in.n; c += 8) {  // D, then A and the scale factors: 32 columns
+  for (int c = 0; c < in.n; c += 8) {  // D, then A, the scale factors and the metadata
     for (int i = 0; i < 8; ++i) r[i] = before[thread * 256 + c + i];
     store8(mine + c, r);
   }
-  for (int c = 0; c < 24; c += 8) {
-    for (int i = 0; i < 8; ++i) r[i] = words[thread * 24 + c + i];
+  for (int c = 0; c < kWords; c += 8) {
+    for (int i = 0; i < 8; ++i) r[i] = words[thread * kWords + c + i];
     store8(mine + kColumnA + c, r);
   }
   wait_stores();
@@ -245,6 +252,16 @@ __global__ void multiply(Operands in, const uint4* images, const uint32_t* words
       ISSUE(kF8Ts, "tcgen05.mma.cta_group::1.kind::f8f6f4.collector::a::fill [%0], [%5], %2, %3, p;")
       ISSUE(kI8, "tcgen05.mma.cta_group::1.kind::i8 [%0], %1, %2, %3, p;")
       ISSUE(kI8Ts, "tcgen05.mma.cta_group::1.kind::i8 [%0], [%5], %2, %3, p;")
+      ISSUE(kSp, "tcgen05.mma.sp.cta_group::1.kind::f16 [%0], %1, %2, [%6], %3, p;", META)
+      ISSUE(kSpTs, "tcgen05.mma.sp.cta_group::1.kind::f16.collector::a::lastuse [%0], [%5], %2, [%6], %3, p, 1;", META)
+      ISSUE(kSpF8, "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%0], %1, %2, [%6], %3, p;", META)
+      ISSUE(kSpI8, "tcgen05.mma.sp.cta_group::1.kind::i8 [%0], %1, %2, [%6], %3, p;", META)
+      ISSUE(kWsZero, "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b0::fill [%0], %1, %2, %3, p, %6;", "l"(in.zero_columns))
+      ISSUE(kWsZeroI8, "tcgen05.mma.ws.cta_group::1.kind::i8.collector::b3::use [%0], %1, %2, %3, p, %6;", "l"(in.zero_columns))
+      ISSUE(kWsSp, "tcgen05.mma.ws.sp.cta_group::1.kind::f16.collector::b1::fill [%0], %1, %2, [%6], %3, p, %7;", META, "l"(in.zero_columns))
+      ISSUE(kSpMx8, "tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%0], %1, %2, [%8], %3, [%6], [%7], p;", SCALES, META)
+      ISSUE(kSpMx4, "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale [%0], %1, %2, [%8], %3, [%6], [%7], p;", SCALES, META)
+      ISSUE(kSpNv4, "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%0], %1, %2, [%8], %3, [%6], [%7], p;", SCALES, META)
       ISSUE(kWs, "tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %2, %3, p;")
       ISSUE(kWsTs, "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b1::fill [%0], [%5], %2, %3, p, 0;")
       ISSUE(kWsTf32, "tcgen05.mma.ws.cta_group::1.kind::tf32.collector::b2::discard [%0], %1, %2, %3, p;")
@@ -312,6 +329,7 @@ struct Layout {
   Swizzle swizzle;
   bool transposed;
   int rows, bytes;  // of an element; 1 for the narrow ones
+  int pieces = 2;   // of 16 bytes along K; a sparse A's B has four
   int span() const { return kSpan[swizzle]; }
   int atom() const { return transposed ? (swizzle == kSw128Coarse ? 4 : 8) * (span() ? span() : 16) : 8 * (span() ? span() : 32); }
   int lbo() const {
@@ -319,7 +337,7 @@ struct Layout {
     return span() ? atom() : atom() * (rows * bytes / 16);
   }
   int sbo() const {
-    if (!transposed) return span() ? 8 * span() : 256;
+    if (!transposed) return span() ? 8 * span() : 128 * pieces;
     return span() ? atom() * (rows * bytes / span()) : atom();
   }
   uint64_t descriptor() const {
@@ -352,6 +370,12 @@ struct Case {
   bool accumulate, negate_a, negate_b, saturate;
   int id_a, id_b;
   bool powers;  // scale factors UE8M0
+  /// 9.7.16.4.3: start counts and first spans of mask0 to mask3, non-zero mask, skip and use span, shift; and what
+  /// the examples say of the generated masks: a cycle of `used` 0-bits and `zeros` 1-bits, from its bit `from` on.
+  struct Zeros {
+    uint32_t start, first, generate, skip, use, shift;
+    int used, zeros, from[4];
+  } zero = {0, 0, 0, 0, 0, 0, 1, 0, {0, 0, 0, 0}};
 };
 #define PLAIN false, false, false, false
 const Case kCases[] = {
@@ -412,6 +436,28 @@ const Case kCases[] = {
     {"ws tf32 32x64", kWsTf32, TF32, TF32, 32, 64, kSw128, kNone, false, false, 1, PLAIN, 0, 0, false},
     {"ws e4m3 64x256", kWsF8, E4M3, E2M1, 64, 256, kSw128, kSw32, false, false, 1, PLAIN, 0, 0, false},
     {"ws s8 32x128", kWsI8, S8, S8, 32, 128, kSw128, kSw128, false, false, 2, true, false, false, false, 0, 0, false},
+    // zero-column masks: the four examples of 9.7.16.4.3, then a shift alone and long spans
+    {"ws zero, example 1", kWsZero, BF16, BF16, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 0, 0, false, {0, 0, 0, 4, 3, 0, 1, 0, {0}}},
+    {"ws zero, example 2", kWsZero, BF16, BF16, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 0, 0, false, {0, 0, 1, 2, 3, 0, 4, 3, {0}}},
+    {"ws zero, example 3", kWsZero, BF16, F16, 64, 128, kSw64, kNone, false, false, 1, true, false, false, false, 0, 0, false, {0, 1, 1, 2, 3, 0, 4, 3, {4, 0}}},
+    {"ws zero, example 4", kWsZero, BF16, BF16, 32, 128, kSw128, kSw64, false, false, 1, true, false, true, false, 0, 0, false, {0x01020100, 3, 1, 2, 3, 2, 4, 3, {4, 5, 2, 1}}},
+    {"ws shift 32", kWsZero, F16, F16, 128, 128, kSw128, kNone, false, false, 0, PLAIN, 0, 0, false, {0, 0, 0, 0, 0, 32, 1, 0, {0}}},
+    {"ws shift 8, N-major", kWsZero, F16, F16, 64, 64, kSw128, kNone, false, true, 1, PLAIN, 0, 0, false, {0, 0, 0, 0, 0, 8, 1, 0, {0}}},
+    {"ws zero s8, long spans", kWsZeroI8, S8, S8, 64, 256, kSw128, kSw32, false, false, 2, true, false, false, false, 0, 0, false, {0x0000110f, 2, 1, 99, 19, 0, 20, 100, {15, 37}}},
+    // sparse A: metadata as in figures 263 and 267; bits 0 and 1 of the descriptor select its column (id_a)
+    {"sp f16", kSp, F16, F16, 128, 64, kNone, kNone, false, false, 1, PLAIN, 0, 0, false},
+    {"sp bf16, selector 1", kSp, BF16, BF16, 128, 64, kSw128, kSw128, false, false, 1, true, false, false, false, 1, 0, false},
+    {"sp bf16 MN", kSp, BF16, BF16, 128, 64, kSw64, kSw128, true, true, 1, PLAIN, 0, 0, false},
+    {"sp f16 into f16, negated", kSp, F16, F16, 128, 24, kSw32, kSw64, false, false, 0, true, true, false, false, 0, 0, false},
+    {"sp bf16 TS", kSpTs, BF16, BF16, 128, 64, kNone, kSw128, false, false, 1, PLAIN, 1, 0, false},
+    {"sp e4m3", kSpF8, E4M3, E4M3, 128, 64, kSw128, kSw128, false, false, 1, true, false, false, false, 0, 0, false},
+    {"sp e2m3 by e2m1", kSpF8, E2M3, E2M1, 128, 256, kSw32, kNone, false, false, 1, PLAIN, 0, 0, false},
+    {"sp e5m2 MN by e4m3 MN", kSpF8, E5M2, E4M3, 128, 64, kSw64, kSw64, true, true, 0, PLAIN, 0, 0, false},
+    {"sp u8 by s8", kSpI8, U8, S8, 128, 48, kSw64, kSw64, false, false, 2, true, false, false, false, 0, 0, false},
+    {"sp ws 128x64 with zeros", kWsSp, BF16, BF16, 128, 64, kSw128, kSw64, false, false, 1, true, false, false, false, 0, 0, false, {2, 1, 1, 3, 0, 0, 1, 4, {3}}},
+    {"sp mxf8 id 1, 2", kSpMx8, E4M3, E5M2, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 1, 2, true},
+    {"sp mxf4 id 0, 2", kSpMx4, E2M1, E2M1, 128, 64, kSw128, kSw64, false, false, 1, PLAIN, 0, 2, true},
+    {"sp nvf4 4X e4m3", kSpNv4, E2M1, E2M1, 128, 128, kNone, kNone, false, false, 1, true, false, false, false, 0, 0, false},
     // block scaling
     {"mxf8 id 0", kMx8, E4M3, E4M3, 128, 64, kSw128, kSw128, false, false, 1, PLAIN, 0, 0, true},
     {"mxf8 id 1, 2", kMx8, E5M2, E2M1, 128, 64, kSw128, kSw128, false, false, 1, true, false, false, false, 1, 2, true},
@@ -424,8 +470,9 @@ const Case kCases[] = {
 
 bool block_scaled(Form form) { return form >= kMx8; }
 bool four_bits(Form form) { return form >= kMx4; }
-bool from_tensor_memory(Form form) { return form == kF16Ts || form == kTf32Ts || form == kF8Ts || form == kI8Ts || form == kWsTs; }
-bool stationary(Form form) { return kWs <= form && form <= kWsI8; }
+bool from_tensor_memory(Form form) { return form == kF16Ts || form == kTf32Ts || form == kF8Ts || form == kI8Ts || form == kSpTs || form == kWsTs; }
+bool stationary(Form form) { return kWs <= form && form <= kWsSp; }
+bool sparse(Form form) { return (kSp <= form && form <= kSpI8) || form == kWsSp || form == kSpMx8 || form >= kSpMx4; }
 
 uint32_t type_code(Form form, Type type) {
   if (four_bits(form)) return 1;
@@ -444,11 +491,14 @@ uint32_t type_code(Form form, Type type) {
   return 7;
 }
 uint32_t instruction_of(const Case& c) {
-  uint32_t word = type_code(c.form, c.a) << 7 | type_code(c.form, c.b) << 10 | uint32_t{c.negate_a} << 13 |
+  uint32_t word = uint32_t{sparse(c.form)} << 2 | type_code(c.form, c.a) << 7 | type_code(c.form, c.b) << 10 | uint32_t{c.negate_a} << 13 |
                   uint32_t{c.negate_b} << 14 | uint32_t{c.transposed_a} << 15 | uint32_t{c.transposed_b} << 16 |
                   static_cast<uint32_t>(c.n >> 3) << 17;
   if (block_scaled(c.form))
     return word | static_cast<uint32_t>(c.id_b) << 4 | uint32_t{c.powers} << 23 | static_cast<uint32_t>(c.m >> 7) << 27 | static_cast<uint32_t>(c.id_a) << 29;
+  const uint32_t shift = c.zero.shift;
+  word |= (shift == 0 ? 0u : shift <= 8 ? 1u : shift <= 16 ? 2u : 3u) << 30;
+  if (sparse(c.form)) word |= static_cast<uint32_t>(c.id_a);
   return word | uint32_t{c.saturate} << 3 | static_cast<uint32_t>(c.d_type) << 4 | static_cast<uint32_t>(c.m >> 4) << 24;
 }
 
@@ -477,8 +527,9 @@ void write_image(const std::vector<uint32_t>& codes, int rows, int depth, Type t
 }
 
 void check_product(const Case& c) {
-  const int depth = four_bits(c.form) ? 64 : c.a == TF32 ? 8 : kBits[c.a] == 16 ? 16 : 32;
-  std::vector<uint32_t> a(c.m * depth), b(c.n * depth);
+  const int stored = four_bits(c.form) ? 64 : c.a == TF32 ? 8 : kBits[c.a] == 16 ? 16 : 32;
+  const int depth = sparse(c.form) ? 2 * stored : stored, rows_of_b = c.n + static_cast<int>(c.zero.shift);
+  std::vector<uint32_t> a(c.m * stored), b(rows_of_b * depth);
   auto some = [](Type type) {
     if (type == E2M1 || type == E2M3 || type == E3M2 || type == S8 || type == U8) return draw(1u << kBits[type]);
     return code_of(type, static_cast<int>(draw(9)) - 4);
@@ -488,22 +539,39 @@ void check_product(const Case& c) {
   static std::vector<uint8_t> image;
   image.assign(kImageA + kImageB, 0);
   const Layout layout_a{c.swizzle_a, c.transposed_a, c.m, kBits[c.a] < 8 ? 1 : kBits[c.a] / 8},
-      layout_b{c.swizzle_b, c.transposed_b, c.n, kBits[c.b] < 8 ? 1 : kBits[c.b] / 8};
-  if (!from_tensor_memory(c.form)) write_image(a, c.m, depth, c.a, four_bits(c.form), layout_a, image.data());
-  write_image(b, c.n, depth, c.b, four_bits(c.form), layout_b, image.data() + kImageA);
+      layout_b{c.swizzle_b, c.transposed_b, rows_of_b, kBits[c.b] < 8 ? 1 : kBits[c.b] / 8, sparse(c.form) ? 4 : 2};
+  if (!from_tensor_memory(c.form)) write_image(a, c.m, stored, c.a, four_bits(c.form), layout_a, image.data());
+  write_image(b, rows_of_b, depth, c.b, four_bits(c.form), layout_b, image.data() + kImageA);
 
   auto lane_of = [&](int row) { return c.m == 64 && !stationary(c.form) ? row / 16 * 32 + row % 16 : row; };  // layouts F and D
   // layouts E and G: the columns in two or four parts, one beneath the other
   const int part = stationary(c.form) ? c.n * c.m / 128 : c.n;
   auto place_of = [&](int row, int column) { return (lane_of(row) + column / part * c.m) * 256 + column % part; };
-  std::vector<uint32_t> words(128 * 24, 0), before(128 * 256);
+  std::vector<uint32_t> words(128 * kWords, 0), before(128 * 256);
   if (from_tensor_memory(c.form))
     for (int row = 0; row < c.m; ++row)
-      for (int k = 0; k < depth; ++k) {
+      for (int k = 0; k < stored; ++k) {
         const int bits = kBits[c.a] < 8 ? 8 : kBits[c.a], each = 32 / bits;
-        words[lane_of(row) * 24 + k / each] |= (c.a == E2M1 ? a[row * depth + k] << 2 : a[row * depth + k]) << (k % each * bits);
+        words[lane_of(row) * kWords + k / each] |= (c.a == E2M1 ? a[row * stored + k] << 2 : a[row * stored + k]) << (k % each * bits);
       }
-  const int scales = c.form == kMx8 ? 1 : c.form == kNv4x4 ? 4 : 2;
+  std::vector<uint32_t> whole = a;  // with its zeros
+  if (sparse(c.form)) {
+    whole.assign(c.m * depth, 0);
+    static const uint32_t kPlaces[][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 1}, {2, 3}};  // 9.7.16.10.8.2
+    const int unit = four_bits(c.form) ? 2 : 1, group = 4 * unit;  // 9.7.16.10.8.3: pairs
+    for (int row = 0; row < c.m; ++row)
+      for (int g = 0; g < depth / group; ++g) {
+        const uint32_t* places = kPlaces[draw(7)];
+        for (int i = 0; i < 2 * unit; ++i)
+          whole[row * depth + g * group + static_cast<int>(places[i / unit]) * unit + i % unit] = a[row * stored + g * 2 * unit + i];
+        const uint32_t indices = places[0] | places[1] << 2;
+        // 16-bit types: elements 0 to 15 of rows r and r + 8 in lane r, elements 16 to 31 in lane r + 8
+        int lane = row, column = g / 8, bit = g % 8 * 4;
+        if (kBits[c.a] == 16) lane = row / 16 * 16 + row % 8 + g / 4 * 8, column = c.id_a, bit = row / 8 % 2 * 16 + g % 4 * 4;
+        words[lane * kWords + 24 + column] |= indices << bit;
+      }
+  }
+  const int scales = c.form == kMx8 || c.form == kSpMx8 ? 1 : c.form == kNv4x4 || c.form == kSpNv4 ? 4 : 2;
   auto scale_code = [&](int row, int s, int side) -> uint32_t {  // E4M3 has 1, 1.5, 2, 3
     return c.powers ? 125 + (row * 3 + s * 5 + side) % 5 : 0x38 + (row + s + side) % 4 * 4;
   };
@@ -514,9 +582,9 @@ void check_product(const Case& c) {
   if (block_scaled(c.form))
     for (int lane = 0; lane < 128; ++lane) {
       for (int row = lane % 32; row < c.m; row += 32)
-        for (int s = 0; s < scales; ++s) words[lane * 24 + 8 + row / 32] |= scale_code(row, s, 0) << 8 * (c.id_a + s);
+        for (int s = 0; s < scales; ++s) words[lane * kWords + 8 + row / 32] |= scale_code(row, s, 0) << 8 * (c.id_a + s);
       for (int row = lane % 32; row < c.n; row += 32)
-        for (int s = 0; s < scales; ++s) words[lane * 24 + 16 + row / 32] |= scale_code(row, s, 1) << 8 * (c.id_b + s);
+        for (int s = 0; s < scales; ++s) words[lane * kWords + 16 + row / 32] |= scale_code(row, s, 1) << 8 * (c.id_b + s);
     }
   for (uint32_t& word : before) {
     const float f = static_cast<float>(static_cast<int>(draw(9)) * 8 - 32);
@@ -534,25 +602,30 @@ void check_product(const Case& c) {
   std::memcpy(image_on_device, image.data(), image.size());
   std::memcpy(words_on_device, words.data(), words.size() * 4);
   std::memcpy(before_on_device, before.data(), before.size() * 4);
-  const Operands in{layout_a.descriptor(), layout_b.descriptor(), instruction_of(c), c.form, c.n, c.accumulate};
+  const Case::Zeros& zero = c.zero;
+  const uint64_t zero_columns = zero.start | static_cast<uint64_t>(zero.first) << 32 | static_cast<uint64_t>(zero.generate) << 39 |
+                                static_cast<uint64_t>(zero.skip) << 40 | static_cast<uint64_t>(zero.use) << 48 | static_cast<uint64_t>(zero.shift) << 56;
+  const Operands in{layout_a.descriptor(), layout_b.descriptor(), instruction_of(c), c.form, c.n, c.accumulate, zero_columns};
   multiply<<<1, 128>>>(in, image_on_device, words_on_device, before_on_device, result);
   if (cudaDeviceSynchronize() != cudaSuccess) return give_up(c.name);
 
   int wrong = 0;
   std::vector<uint32_t> expected = before;
-  std::vector<float> left(a.size()), right(b.size());  // scaled: exact, as the codes have few bits
+  std::vector<float> left(whole.size()), right(b.size());  // scaled: exact, as the codes have few bits
   auto numbers = [&](std::vector<float>& to, const std::vector<uint32_t>& codes, Type type, int side) {
     for (int i = 0; i < static_cast<int>(codes.size()); ++i)
       to[i] = static_cast<float>(number(type, codes[i]) *
                                  (block_scaled(c.form) ? scale(i / depth, i % depth / (depth / scales), side) : 1));
   };
-  numbers(left, a, c.a, 0);
+  numbers(left, whole, c.a, 0);
   numbers(right, b, c.b, 1);
   for (int row = 0; row < c.m; ++row)
     for (int column = 0; column < c.n; ++column) {
-      const float *x = &left[row * depth], *y = &right[column * depth];
+      const float *x = &left[row * depth], *y = &right[(column + static_cast<int>(zero.shift)) * depth];
       double sum = 0;
-      for (int k = 0; k < depth; ++k) sum += static_cast<double>(x[k]) * y[k];
+      // Sub-masks cover the columns in parts, as D's layout does.
+      const bool is_zero = (zero.from[column / part] + column % part) % (zero.used + zero.zeros) >= zero.used;
+      for (int k = 0; k < depth && !is_zero; ++k) sum += static_cast<double>(x[k]) * y[k];
       if (c.negate_a != c.negate_b) sum = -sum;
       uint32_t& word = expected[place_of(row, column)];
       if (c.form == kF16Masked && 32 <= row && row < 64 && 0xff00ffu >> (row - 32) & 1) continue;

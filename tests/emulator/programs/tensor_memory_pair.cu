@@ -1,6 +1,7 @@
 // tcgen05 of a pair of blocks (.cta_group::2): one thread multiplies for both. A and D are split by rows, B by columns
 // (PTX ISA 9.0, 9.7.16.5.1; layouts A and B of 9.7.16.10.5). Four steps along K, descriptors advanced inside a
-// swizzled row; the commit tells the barriers of both blocks.
+// swizzled row; the commit tells the barriers of both blocks. Also with a sparse A: each block's tensor memory holds the
+// indices of its own rows, laid out as in figure 263.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
@@ -27,7 +28,22 @@ __device__ void put_rows(__nv_bfloat16* tile, const __nv_bfloat16* from, int row
   }
 }
 
-template <int kM>
+/// Which two of four elements the row's group has (9.7.16.10.8.2).
+__host__ __device__ uint32_t indices(int row, int group) {
+  constexpr uint32_t kMeaningful[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110};
+  return kMeaningful[(row * 3 + group) % 7];
+}
+/// The word of `lane` for step `step` along K, 32 elements: rows r and r + 8, four groups each.
+__device__ uint32_t metadata(uint32_t rank, uint32_t lane, int step) {
+  uint32_t word = 0;
+  for (int half = 0; half < 2; ++half)
+    for (int i = 0; i < 4; ++i)
+      word |= indices(rank * 128 + lane / 16 * 16 + half * 8 + lane % 8, step * 8 + lane / 8 % 2 * 4 + i) << (half * 16 + i * 4);
+  return word;
+}
+
+/// @tparam kSparse  the first half of each of A's rows holds its elements that are not 0
+template <int kM, bool kSparse>
 __global__ void __cluster_dims__(2, 1, 1) multiply(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c) {
   constexpr int kRows = kM / 2, kColumns = kM == 256 ? kN : kN / 2;  // of D in one block's tensor memory
   __shared__ __align__(1024) __nv_bfloat16 tile_a[kRows * kK], tile_b[kN / 2 * kK];
@@ -42,14 +58,26 @@ __global__ void __cluster_dims__(2, 1, 1) multiply(const __nv_bfloat16* a, const
   if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
   meet_cluster();
   if (warp == 0)
-    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], 64;" ::"r"(shared_address(&address)) : "memory");
+    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], 128;" ::"r"(shared_address(&address)) : "memory");
+  if (kSparse) {  // columns 64 and 65
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x2.b32 [%0], {%1, %2};" ::"r"(address + (warp * 32 << 16) + 64),
+                 "r"(metadata(rank, threadIdx.x, 0)), "r"(metadata(rank, threadIdx.x, 1)));
+    asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
+  }
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
   meet_cluster();
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   const uint32_t d = address;
   if (rank == 0 && threadIdx.x == 0) {
     const uint32_t instruction = 1 << 4 | 1 << 7 | 1 << 10 | kN >> 3 << 17 | kM >> 4 << 24;  // f32 = bf16 x bf16
-    for (int k = 0; k < kK; k += 16)
+    for (int step = 0; kSparse && step < 2; ++step)  // the step is the metadata's selector
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\ntcgen05.mma.sp.cta_group::2.kind::f16 [%0], %1, %2, [%4], %3, p;\n}" ::"r"(d),
+                   "l"(descriptor(tile_a) + step * 32 / 16), "l"(descriptor(tile_b) + step * 64 / 16), "r"(instruction | 1 << 2 | step),
+                   "r"(d + 64), "r"(step));
+    for (int k = 0; !kSparse && k < kK; k += 16)
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\ntcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;\n}" ::"r"(d),
                    "l"(descriptor(tile_a) + k * 2 / 16), "l"(descriptor(tile_b) + k * 2 / 16), "r"(instruction), "r"(k));
     asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "h"(static_cast<uint16_t>(3)) : "memory");
@@ -67,7 +95,7 @@ __global__ void __cluster_dims__(2, 1, 1) multiply(const __nv_bfloat16* a, const
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
   __syncthreads();
   if (warp == 0) {
-    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, 64;" ::"r"(d));
+    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, 128;" ::"r"(d));
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
   }
   meet_cluster();
@@ -131,7 +159,7 @@ int wrong_words() {
   return wrong;
 }
 
-template <int kM>
+template <int kM, bool kSparse = false>
 int wrong_results() {
   __nv_bfloat16 *a, *b;
   float* c;
@@ -142,13 +170,15 @@ int wrong_results() {
   auto right = [](int column, int k) { return static_cast<float>((column * 7 + k) % 11 - 5) * 0.5f; };
   for (int i = 0; i < kM * kK; ++i) a[i] = __float2bfloat16(left(i / kK, i % kK));
   for (int i = 0; i < kN * kK; ++i) b[i] = __float2bfloat16(right(i / kK, i % kK));
-  multiply<kM><<<2, 128>>>(a, b, c);
+  multiply<kM, kSparse><<<2, 128>>>(a, b, c);
   if (cudaDeviceSynchronize() != cudaSuccess) return 1;
   int wrong = 0;
   for (int row = 0; row < kM; ++row)
     for (int column = 0; column < kN; ++column) {
       float sum = 0;
-      for (int k = 0; k < kK; ++k) sum += left(row, k) * right(column, k);
+      for (int k = 0; !kSparse && k < kK; ++k) sum += left(row, k) * right(column, k);
+      for (int k = 0; kSparse && k < kK / 2; ++k)
+        sum += left(row, k) * right(column, k / 2 * 4 + (indices(row, k / 2) >> k % 2 * 2 & 3));
       wrong += c[row * kN + column] != sum;
     }
   return wrong;
@@ -156,8 +186,8 @@ int wrong_results() {
 
 int main() {
   const int large = wrong_results<256>(), small = large ? 0 : wrong_results<128>();
-  const int words = wrong_words();
-  if (large || small || words)
-    std::printf("M = 256: %d wrong, M = 128: %d wrong, multicast: %d wrong\n", large, small, words);
-  std::puts(large || small || words ? "FAIL" : "PASS");
+  const int sparse = wrong_results<256, true>(), words = wrong_words();
+  if (large || small || sparse || words)
+    std::printf("M = 256: %d wrong, M = 128: %d wrong, sparse: %d wrong, multicast: %d wrong\n", large, small, sparse, words);
+  std::puts(large || small || sparse || words ? "FAIL" : "PASS");
 }

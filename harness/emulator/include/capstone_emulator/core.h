@@ -40,6 +40,8 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
     __attribute__((format(printf, 3, 4)));
 [[noreturn]] void not_judgeable(const char* file, int line, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
+/// printf of device code.
+int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 [[noreturn]] void trap(const char* file, int line, const char* what);
 [[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
@@ -88,6 +90,9 @@ struct SharedSlot {
 SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const char* name);
 /// Fills the slot with NaN bytes and draws its red zones: the first touch in each block.
 void begin_shared_slot(const SharedSlot& slot);
+/// Where a matrix begins, in bytes from the start of the block's shared memory. @param address  18 bits, as the
+/// descriptors of matrices hold it
+std::size_t matrix_offset(std::uint32_t address);
 
 template <class Tag>
 struct SharedSlotOf {

@@ -151,7 +151,7 @@ inline void multiply_add(D* d, const R* a, const R* b, const C* c, const char* f
 /// A matrix in shared memory, as its 64-bit descriptor says.
 inline SharedMatrix described(std::uint64_t descriptor, bool transposed, unsigned element_bytes) {
   static constexpr unsigned kSpans[] = {0, 128, 64, 32};
-  return {from_shared_address((descriptor & 0x3fff) << 4), (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4,
+  return {from_shared_address(matrix_offset((descriptor & 0x3fff) << 4)), (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4,
           kSpans[descriptor >> 62], transposed, element_bytes};
 }
 /// The calling lane's part of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of
@@ -191,9 +191,10 @@ struct GroupMultiply {
   bool accumulate, negate_a, negate_b, a_transposed, b_transposed;
 };
 
-template <class A, class B, int kColumns, bool kNarrow>
+template <class A, class B, int kColumns, bool kNarrow, bool kSaturates>
 struct Wgmma {
   using Number = typename A::Number;
+  using Sum = std::conditional_t<std::is_integral_v<Number>, std::int64_t, Number>;
   static constexpr int kBytes = A::kBits / 8, kDepth = 32 / kBytes, kPack = 4 / kBytes;
 
   template <class E>
@@ -207,7 +208,8 @@ struct Wgmma {
     auto at = [&](int i) -> const GroupMultiply& { return *static_cast<const GroupMultiply*>(lanes[i]->in); };
     const GroupMultiply& any = at(0);
     Number a[16][kDepth];
-    static thread_local Number b[kDepth][kColumns], c[16][kColumns];
+    static thread_local Number b[kDepth][kColumns];
+    static thread_local Sum c[16][kColumns];
     const unsigned first_row = thread_state.linear / 32 % 4 * 16;
     if (any.a) {
       for (int lane = 0; lane < 32; ++lane)
@@ -228,13 +230,17 @@ struct Wgmma {
         for (Number& value : row) value = -value;
     for (int lane = 0; lane < 32; ++lane)
       for (int i = 0; i < kColumns / 2; ++i)
-        c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2] = any.accumulate ? accumulator(at(lane), i) : Number(0);
+        c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2] = any.accumulate ? Sum(accumulator(at(lane), i)) : Sum(0);
     for (int row = 0; row < 16; ++row)
       for (int k = 0; k < kDepth; ++k)
         for (int column = 0; column < kColumns; ++column) c[row][column] += a[row][k] * b[k][column];
     for (int lane = 0; lane < 32; ++lane)
-      for (int i = 0; i < kColumns / 2; ++i)
-        set_accumulator(at(lane), i, c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2]);
+      for (int i = 0; i < kColumns / 2; ++i) {
+        Sum sum = c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
+        if constexpr (kSaturates)
+          sum = sum > 0x7fffffff ? 0x7fffffff : sum < -0x7fffffff - 1 ? -0x7fffffff - 1 : sum;
+        set_accumulator(at(lane), i, static_cast<Number>(sum));
+      }
     wgmma_done();
   }
 

@@ -42,6 +42,9 @@ struct TensorMultiply {
   std::uint32_t disabled[8];
   bool stationary = false;       ///< .ws (9.7.16.10.9.3)
   std::uint64_t zero_columns = 0;  ///< its zero-column-mask-desc
+  bool sparse = false;             ///< .sp (9.7.16.10.9.2): A holds K / 2 elements of each row
+  std::uint32_t metadata = 0;      ///< where its indices lie in tensor memory
+  bool a_shift = false;            ///< .ashift
 };
 void tensor_multiply(const TensorMultiply& operands, const char* file, int line);
 
