@@ -49,8 +49,8 @@ inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) {
   return {lane.time, site, lane.linear, relaxed, false};
 }
 
-// The quick path decides the usual cases by times alone, and leaves all others to touch_range(). It is inlined
-// by force: g++ would rather keep its parts in memory.
+// The quick path decides the usual cases by times alone, and leaves all others to touch_range(). It is
+// inlined by force: g++ would rather keep its parts in memory.
 #define CAPSTONE_QUICK [[gnu::always_inline]] inline
 
 /// What the quick path compares stamps with.
@@ -73,7 +73,7 @@ CAPSTONE_QUICK bool is_settled(const Stamp& s, const Lane& lane, const Horizon& 
 /// The running thread knows nothing of what `s` says. False where that takes more than times to decide.
 inline bool is_unordered(const Stamp& s, const Block& block, const Lane& lane, const Horizon& h) {
   if (s.asynchronous || s.time < h.launch || lane.learnt || block.learnt) return false;
-  if (s.time < h.own) return s.time < block.begin;  // of another block; if not, of an earlier turn of this one
+  if (s.time < h.own) return s.time < block.begin;  // of another block, or of an earlier turn of this one
   return s.time >= block.barrier &&
          (s.thread / kWarpSize != lane.warp() ||
           (s.time >= block.warp[lane.warp()] && s.time >= lane.known[s.thread % kWarpSize]));
@@ -154,7 +154,7 @@ void host_access(std::uintptr_t address, bool write, std::uint32_t pc);
 
 template <unsigned N, bool kWrite, bool kVolatile>
 [[gnu::noinline]] void access(const volatile void* pointer, std::uint32_t pc) {
-  if (unsettled) settle();
+  if (duties & kSettle) settle();
   Lane* lane = this_lane;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!lane) {
@@ -220,14 +220,14 @@ CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Sp
       return access<N, kWrite, false>(pointer, pc);
   }
   if (!kShared && !spotter.counted) return;
-  if (counting) keep_trace(lane, spotter.site, traced);
+  if (counting()) keep_trace(lane, spotter.site, traced);
   ++lane.traced;
 }
 
 /// As access(), and first looks as far as it can without a call.
 template <unsigned N, bool kWrite>
 CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
-  if (N < 4 || unsettled) return access<N, kWrite, false>(pointer, pc);
+  if (N < 4 || (duties & kSettle)) return access<N, kWrite, false>(pointer, pc);
   Lane* const lane = this_lane;
   if (!lane) {
     if (host_is_watched) access<N, kWrite, false>(pointer, pc);
@@ -240,7 +240,8 @@ CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
   const Spotter& spotter = spotters[pc];
   const Block& block = *this_block;
   if (address - spotter.begin < spotter.first)
-    return quick_access<N, kWrite, false>(pointer, pc, spotter, block, *lane, cells_from(spotter.cells), address);
+    return quick_access<N, kWrite, false>(pointer, pc, spotter, block, *lane, cells_from(spotter.cells),
+                                          address);
   const std::size_t offset = address - block.shared;
   if (offset < block.quick_bytes && spotter.site)
     return quick_access<N, kWrite, true>(pointer, pc, spotter, block, *lane, cells_from(block.cells),

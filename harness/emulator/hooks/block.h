@@ -69,8 +69,8 @@ struct alignas(64) Lane {
   std::unique_ptr<Knowledge> learnt;  ///< through flags; null: nothing
   /// what it knew at its last fence: published by its next atomic write
   std::shared_ptr<const Knowledge> fenced;
-  bool uses_engines = false;  ///< something of what stands last here was used in this block
-  Time last_fence = 0;        ///< or operation that is ordered like one
+  bool uses_engines = false;         ///< something of what stands last here was used in this block
+  Time last_fence = 0;               ///< or operation that is ordered like one
   std::shared_ptr<Time> next_fence;  ///< will hold the time of its next fence; null: nothing waits for that
   std::uintptr_t loaded = 0;         ///< where it last loaded an atomic or volatile value; 0: it stored since
   unsigned interruptions = 0;        ///< between such a load and the store
@@ -120,9 +120,8 @@ struct Block {
   std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
   const void* cluster = nullptr;              ///< blocks with the same one reach each other's shared memory
   std::unique_ptr<Shadow> shadow;             ///< of shared memory
-  // The quick path's part of it: as in Spotter. 0 in a cluster, whose blocks know nothing of this one's barriers.
-  std::uintptr_t cells = 0;
-  std::size_t quick_bytes = 0;
+  std::uintptr_t cells = 0;                   ///< as Spotter::cells
+  std::size_t quick_bytes = 0;  ///< for the quick path; 0 in a cluster: others know nothing of its barriers
   /// offset, bytes: the shared memory that may be touched
   std::vector<std::pair<std::size_t, std::size_t>> variables;
   std::vector<Lane> lanes;                  ///< [kMaxThreads]
@@ -229,7 +228,7 @@ inline void keep_trace(Lane& lane, SiteId site, std::uint64_t address) {
   lane.trace_addresses[lane.traced] = address;
 }
 inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) {
-  if (counting) keep_trace(lane, site, address);
+  if (counting()) keep_trace(lane, site, address);
   if (__builtin_expect(++lane.traced == kTraceCapacity, 0)) trace_is_full(block, lane);
 }
 /// The lanes of a warp are together: everything traced so far is counted.
@@ -237,8 +236,7 @@ void count_warp(Block& block, unsigned warp);
 
 // ---- shadow.cpp: races and uninitialised reads ------------------------------------------------------------
 void settle_doubts(Block& block);
-/// An early value is shown, or a block has doubts: the next access settles that first. May be true without.
-extern bool unsettled;
+/// What kSettle asks for.
 void settle();
 
 }  // namespace capstone_emu::hooks

@@ -78,7 +78,7 @@ void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned byt
     if (std::memcmp(place, write.before, bytes) != 0) note_early_read(block, home, write.stamp, pc);
     early_value.address = address;
     early_value.bytes = bytes;
-    unsettled = true;
+    duties |= kSettle;
     std::memcpy(early_value.now, place, bytes);
     std::memcpy(place, write.before, bytes);
     return true;  // from now on it is seen

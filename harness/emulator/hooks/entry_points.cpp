@@ -12,12 +12,12 @@ using capstone_emu::hooks::access_range;
 using capstone_emu::hooks::atomic_access;
 using capstone_emu::hooks::block_executed;
 using capstone_emu::hooks::counting;
+using capstone_emu::hooks::duties;
 using capstone_emu::hooks::memory_is_current;
 using capstone_emu::hooks::plain_access;
 using capstone_emu::hooks::swap_begins;
 using capstone_emu::hooks::this_block;
 using capstone_emu::hooks::this_lane;
-using capstone_emu::hooks::unsettled;
 
 #define CAPSTONE_PC static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)))
 
@@ -113,8 +113,9 @@ void* capstone_emu_memset(void* to, int value, std::size_t bytes) {
 }
 
 void __sanitizer_cov_trace_pc() {
-  if (unsettled) memory_is_current();
-  if (counting && this_lane) block_executed(CAPSTONE_PC);
+  if (!duties) return;
+  memory_is_current();
+  if (counting() && this_lane) block_executed(CAPSTONE_PC);
 }
 
 }  // extern "C"

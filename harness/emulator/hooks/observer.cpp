@@ -265,7 +265,7 @@ void thread_runs(unsigned linear) {
   this_lane = &this_block->lanes[linear];
 }
 void warp_ends(unsigned warp) {
-  if (counting) count_warp(*this_block, warp);
+  if (counting()) count_warp(*this_block, warp);
 }
 
 void barrier_arrives(const void* pc) {

@@ -192,7 +192,7 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
 }  // namespace
 
 void add_launch(const LaunchConfig& config) {
-  if (!counting) return;
+  if (!counting()) return;
   const auto executed_blocks = take_executed_blocks();
   KernelCounts& kernel = kernel_called(config.kernel, launched_function(executed_blocks));
   const std::uint64_t blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
@@ -214,7 +214,7 @@ void add_launch(const LaunchConfig& config) {
 }
 
 void begin_report(bool counts) {
-  counting = counts;
+  count_accesses(counts);
   for (SiteId id = 1; id <= site_count(); ++id) sites[id].forget();
   g_kernels.clear();
   take_findings();
@@ -222,7 +222,7 @@ void begin_report(bool counts) {
 }
 
 Report make_report() {
-  const bool counts = counting;
+  const bool counts = counting();
   const std::vector<Finding> findings = take_findings(), early = take_early_reads();
   const std::vector<FloatInstruction> instructions =
       counts ? instructions_that_ran() : std::vector<FloatInstruction>{};

@@ -133,7 +133,7 @@ void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
       Doubt doubt{c.place.address(), bytes, 0, cell.write, me};
       std::memcpy(&doubt.before, reinterpret_cast<const void*>(doubt.address), bytes);
       c.block.doubts.push_back(doubt);
-      unsettled = true;
+      duties |= kSettle;
     }
   }
   for (const Stamp& read : cell.reads)
@@ -250,12 +250,10 @@ void swap_begins(const volatile void* pointer, unsigned bytes) {
       sites[read.site].begins_swap = true;
 }
 
-bool unsettled = false;
-
 void settle() {
   memory_is_current();
   if (!this_lane) return;  // the runtime's own access: doubts are of the kernel's
-  unsettled = false;
+  duties &= kCount;
   if (!this_block->doubts.empty()) settle_doubts(*this_block);
 }
 

@@ -12,7 +12,7 @@ namespace capstone_emu::hooks {
 Site* sites = nullptr;
 Spotter* spotters = nullptr;
 std::uint64_t* executed = nullptr;
-bool counting = true;
+std::uint8_t duties = kCount;
 
 namespace {
 

@@ -65,8 +65,16 @@ extern Spotter* spotters;  // by pc
 // by pc: how often the basic block with this call ran in this launch
 extern std::uint64_t* executed;
 
-/// Accesses and basic blocks are counted; else only findings are wanted, which is quicker.
-extern bool counting;
+/// What hooks do in addition to a look at the shadow, as bits, so that one test tells that it is nothing.
+enum Duty : std::uint8_t {
+  kCount = 1,   ///< accesses and basic blocks; else only findings are wanted, which is quicker
+  kSettle = 2,  ///< an early value is shown, or a block has doubts: settle() (block.h). May be set without
+};
+extern std::uint8_t duties;
+inline bool counting() { return duties & kCount; }
+inline void count_accesses(bool wanted) {
+  duties = static_cast<std::uint8_t>(wanted ? duties | kCount : duties & ~kCount);
+}
 
 /// Reserves the tables. Once, before the first kernel.
 void prepare_sites();

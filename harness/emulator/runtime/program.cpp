@@ -155,7 +155,7 @@ __attribute__((constructor)) void start() {
   set_refusal_handler(print_refusal);
   pointers_are_checked() = true;
 #if CAPSTONE_EMULATOR_HOOKS
-  hooks::counting = report_descriptor() >= 0;
+  hooks::count_accesses(report_descriptor() >= 0);
 #endif
   limit_time();
   std::set_terminate(on_terminate);

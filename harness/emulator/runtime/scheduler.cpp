@@ -352,8 +352,8 @@ inline bool BlockRunner::ended_in_one_row() {
   return true;
 }
 
-/// The instrumented build has no rows. There, too, a thread that ends needs few questions if nothing waits for
-/// it and it is not the last of its warp. @return true if the next one runs now
+/// The instrumented build has no rows. There, too, a thread that ends needs few questions if nothing waits
+/// for it and it is not the last of its warp. @return true if the next one runs now
 inline bool BlockRunner::goes_on_quickly() {
   if (!observe::kOn || arrived_ || cluster_ || thread_->has_copies || started_ == count_ || !ready_.empty())
     return false;
