@@ -208,6 +208,15 @@ __global__ void wide_reads(const float* x, float* y) {
   if (threadIdx.x == 63) each[2] = v.y;  // 24 write
   y[threadIdx.x] = v.x + v.z;
 }
+__global__ void halves_race_later(const float* x, float* y) {  // when their words are known to be shared
+  __shared__ short s[64];
+  s[threadIdx.x] = short(x[threadIdx.x]);
+  __syncthreads();
+  const short other = s[63 - threadIdx.x];
+  __syncthreads();
+  s[threadIdx.x] = other;  // 25 write
+  y[threadIdx.x] = s[threadIdx.x ^ 1];  // 25 read
+}
 extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
   int* flags;
   switch (int(x[0])) {
@@ -240,6 +249,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 22: barrier_in_a_branch<<<1, 64>>>(x, y); break;
     case 23: readers_of_two_phases<<<1, 64>>>(x, y); break;
     case 24: wide_reads<<<1, 64>>>(x, y); break;
+    case 25: halves_race_later<<<1, 64>>>(x, y); break;
     case 21:
       cudaMalloc(&flags, 8 * sizeof(int));
       cudaMemset(flags, 0, 8 * sizeof(int));
@@ -333,6 +343,9 @@ TEST_F(HooksRace, ReadersOfAnEarlierPhaseDoNotStandForThoseOfThisOne) {
   expect_race(23, "// 23 read", "// 23 write");
 }
 TEST_F(HooksRace, EachWordOfAWideReadIsKept) { expect_race(24, "// 24 read", "// 24 write"); }
+TEST_F(HooksRace, HalvesOfAWordRaceAlsoWhereItIsKnownToBeShared) {
+  expect_race(25, "// 25 write", "// 25 read");
+}
 TEST_F(HooksRace, BytesRaceToo) { expect_race(18, "// 18 write", "// 18 read"); }
 TEST_F(HooksRace, VolatileDoesNotReplaceSyncwarp) {
   const Json answer = observed(19);

@@ -186,6 +186,10 @@ template <unsigned N, bool kWrite, bool kVolatile>
     relaxed_read(block, *lane, address, N, lane->last_fence, pc);
 }
 
+/// What an access of N bytes looks at: the cells of its words, or of its bytes.
+template <unsigned N>
+inline constexpr unsigned kCellsOf = N < 4 ? N : N / 4;
+
 /// Reads of words whose readers are still to be kept. `allocation`: null: in the block's shared memory.
 template <unsigned N>
 [[gnu::noinline]] void read_words(const void* pointer, std::uint32_t pc, Cell* cells,
@@ -195,7 +199,7 @@ template <unsigned N>
   const SiteId site = spotters[pc].site;
   const Stamp me = stamp_of(lane, site, false);
   const Horizon h = horizon_of(block, allocation);
-  for (unsigned i = 0; i < N / 4; ++i)
+  for (unsigned i = 0; i < kCellsOf<N>; ++i)
     if (!quick_read(cells[i], me, block, lane, h)) return access<N, false, false>(pointer, pc);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!allocation)
@@ -204,15 +208,22 @@ template <unsigned N>
     trace(block, lane, site, address);
 }
 
-/// @param cells  of the words
+/// @param words, bytes  Spotter::cells, byte_cells of the memory
 template <unsigned N, bool kWrite, bool kShared>
 CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Spotter& spotter,
-                                 const Block& block, Lane& lane, Cell* cells, std::uint64_t traced) {
-  if (reinterpret_cast<std::uintptr_t>(pointer) % N != 0 || lane.traced + 1 == kTraceCapacity)
-    return access<N, kWrite, false>(pointer, pc);
+                                 const Block& block, Lane& lane, std::uintptr_t words, std::uintptr_t bytes,
+                                 std::uint64_t traced) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address % N != 0 || lane.traced + 1 == kTraceCapacity) return access<N, kWrite, false>(pointer, pc);
+  auto* cells = reinterpret_cast<Cell*>(words + address / 4 * sizeof(Cell));
+  if (N < 4) {  // the word must have been split, and not by an earlier block
+    if (cells->ready != kSplit || (kShared && cells->spread < block.begin))
+      return access<N, kWrite, false>(pointer, pc);
+    cells = reinterpret_cast<Cell*>(bytes + address * sizeof(Cell));
+  }
   const Time floor = kShared ? block.barrier : running_launch.floor;
   const Time ready_from = kShared ? block.begin : spotter.written ? 0 : 1;
-  for (unsigned i = 0; i < N / 4; ++i) {
+  for (unsigned i = 0; i < kCellsOf<N>; ++i) {
     if (!kWrite && !quickest_read(cells[i], lane, spotter.site, floor, ready_from))
       return read_words<N>(pointer, pc, cells, kShared ? nullptr : spotter.hint);
     if (kWrite && !quick_write(cells[i], stamp_of(lane, spotter.site, false), lane,
@@ -227,24 +238,21 @@ CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Sp
 /// As access(), and first looks as far as it can without a call.
 template <unsigned N, bool kWrite>
 CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
-  if (N < 4 || (duties & kSettle)) return access<N, kWrite, false>(pointer, pc);
+  if (duties & kSettle) return access<N, kWrite, false>(pointer, pc);
   Lane* const lane = this_lane;
   if (!lane) {
     if (host_is_watched) access<N, kWrite, false>(pointer, pc);
     return;
   }
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto cells_from = [&](std::uintptr_t first) {
-    return reinterpret_cast<Cell*>(first + address / 4 * sizeof(Cell));
-  };
   const Spotter& spotter = spotters[pc];
   const Block& block = *this_block;
   if (address - spotter.begin < spotter.first)
-    return quick_access<N, kWrite, false>(pointer, pc, spotter, block, *lane, cells_from(spotter.cells),
-                                          address);
+    return quick_access<N, kWrite, false>(pointer, pc, spotter, block, *lane, spotter.cells,
+                                          spotter.byte_cells, address);
   const std::size_t offset = address - block.shared;
   if (offset < block.quick_bytes && spotter.site)
-    return quick_access<N, kWrite, true>(pointer, pc, spotter, block, *lane, cells_from(block.cells),
+    return quick_access<N, kWrite, true>(pointer, pc, spotter, block, *lane, block.cells, block.byte_cells,
                                          offset | kSharedBit);
   if (!is_thread_state(address) && !running_launch.holds_argument(address) &&
       !(on_a_stack(address) && lane->results.empty()))

@@ -120,7 +120,7 @@ struct Block {
   std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
   const void* cluster = nullptr;              ///< blocks with the same one reach each other's shared memory
   std::unique_ptr<Shadow> shadow;             ///< of shared memory
-  std::uintptr_t cells = 0;                   ///< as Spotter::cells
+  std::uintptr_t cells = 0, byte_cells = 0;   ///< as Spotter::cells
   std::size_t quick_bytes = 0;  ///< for the quick path; 0 in a cluster: others know nothing of its barriers
   /// offset, bytes: the shared memory that may be touched
   std::vector<std::pair<std::size_t, std::size_t>> variables;

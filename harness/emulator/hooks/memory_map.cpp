@@ -70,7 +70,7 @@ void mark_written(const void* begin, std::size_t bytes) {
 
 void Spotter::look_at(Allocation* allocation) {
   hint = allocation;
-  begin = first = cells = 0;
+  begin = first = cells = byte_cells = 0;
   const unsigned size = std::max<unsigned>(sites[site].size, 1);
   if (!allocation || allocation->begin % 4 != 0 || allocation->bytes < size) return;
   written = allocation->written;
@@ -78,6 +78,7 @@ void Spotter::look_at(Allocation* allocation) {
   begin = allocation->begin;
   first = allocation->bytes - size + 1;
   cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.word(0)) - begin / 4 * sizeof(Cell);
+  byte_cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.byte(0)) - begin * sizeof(Cell);
 }
 
 Allocation* find_allocation(std::uintptr_t address) {

@@ -54,8 +54,8 @@ struct alignas(64) Spotter {
   // The quick path's part of `hint`; all 0 where it has none.
   std::uintptr_t begin;  ///< of its memory
   std::uintptr_t first;  ///< accesses that begin at less than `first` bytes from there lie in it
-  /// of the cell of address 0, if memory were an array from there on
-  std::uintptr_t cells;
+  /// of the cells of address 0, if memory were an array from there on: of words, and of bytes
+  std::uintptr_t cells, byte_cells;
   void look_at(Allocation* allocation);
 };
 static_assert(sizeof(Spotter) == 64);
