@@ -209,7 +209,7 @@ template <unsigned N>
 }
 
 /// @param words, bytes  Spotter::cells, byte_cells of the memory
-template <unsigned N, bool kWrite, bool kShared>
+template <unsigned N, bool kWrite, bool kShared, bool kCounts>
 CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Spotter& spotter,
                                  const Block& block, Lane& lane, std::uintptr_t words, std::uintptr_t bytes,
                                  std::uint64_t traced) {
@@ -231,14 +231,13 @@ CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Sp
       return access<N, kWrite, false>(pointer, pc);
   }
   if (!kShared && !spotter.counted) return;
-  if (counting()) keep_trace(lane, spotter.site, traced);
+  if (kCounts) keep_trace(lane, spotter.site, traced);
   ++lane.traced;
 }
 
 /// As access(), and first looks as far as it can without a call.
-template <unsigned N, bool kWrite>
-CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
-  if (duties & kSettle) return access<N, kWrite, false>(pointer, pc);
+template <unsigned N, bool kWrite, bool kCounts>
+CAPSTONE_QUICK void looked_access(const void* pointer, std::uint32_t pc) {
   Lane* const lane = this_lane;
   if (!lane) {
     if (host_is_watched) access<N, kWrite, false>(pointer, pc);
@@ -248,15 +247,27 @@ CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
   const Spotter& spotter = spotters[pc];
   const Block& block = *this_block;
   if (address - spotter.begin < spotter.first)
-    return quick_access<N, kWrite, false>(pointer, pc, spotter, block, *lane, spotter.cells,
-                                          spotter.byte_cells, address);
+    return quick_access<N, kWrite, false, kCounts>(pointer, pc, spotter, block, *lane, spotter.cells,
+                                                   spotter.byte_cells, address);
   const std::size_t offset = address - block.shared;
   if (offset < block.quick_bytes && spotter.site)
-    return quick_access<N, kWrite, true>(pointer, pc, spotter, block, *lane, block.cells, block.byte_cells,
-                                         offset | kSharedBit);
+    return quick_access<N, kWrite, true, kCounts>(pointer, pc, spotter, block, *lane, block.cells,
+                                                  block.byte_cells, offset | kSharedBit);
   if (!is_thread_state(address) && !running_launch.holds_argument(address) &&
       !(on_a_stack(address) && lane->results.empty()))
     access<N, kWrite, false>(pointer, pc);
+}
+
+template <unsigned N, bool kWrite>
+[[gnu::noinline]] void dutiful_access(const void* pointer, std::uint32_t pc) {
+  if (duties & kSettle) return access<N, kWrite, false>(pointer, pc);
+  looked_access<N, kWrite, true>(pointer, pc);
+}
+/// What the compiler calls before a plain access.
+template <unsigned N, bool kWrite>
+CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
+  if (duties) return dutiful_access<N, kWrite>(pointer, pc);
+  looked_access<N, kWrite, false>(pointer, pc);
 }
 
 inline std::uint32_t number(const void* pc) {
