@@ -49,36 +49,97 @@ inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) {
   return {lane.time, site, lane.linear, relaxed, false};
 }
 
-/// The usual cases: the word was written, and what others did to it happened before (their stamps are older
-/// than `floor`) or was this thread (stamps from `own` on are of this block).
-/// @return false when this is not enough to decide
-template <bool kWrite>
-inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
-  auto settled = [&](const Stamp& s) {
-    return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread));
+// The quick path decides the usual cases by times alone, and leaves all others to touch_range(). It is
+// inlined by force: g++ would rather keep its parts in memory.
+#define CAPSTONE_QUICK [[gnu::always_inline]] inline
+
+/// What the quick path compares stamps with.
+struct Horizon {
+  Time floor;       ///< what was stamped before it happened before
+  Time own;         ///< stamps from here on are of this block
+  Time ready_from;  ///< a word that is ready since then was written
+  Time launch;      ///< older stamps may be of another launch
+};
+CAPSTONE_QUICK Horizon horizon_of(const Block& block, const Allocation* allocation) {
+  if (!allocation) return {block.barrier, block.begin, block.begin, block.begin};
+  return {running_launch.floor, block.last_turn, allocation->written ? 0u : 1u, running_launch.begin};
+}
+
+/// It happened before, or was this thread.
+CAPSTONE_QUICK bool is_settled(const Stamp& s, const Lane& lane, const Horizon& h) {
+  return !s.asynchronous && (s.time < h.floor || (s.time >= h.own && s.thread == lane.linear));
+}
+
+/// The running thread knows nothing of what `s` says. False where that takes more than times to decide.
+inline bool is_unordered(const Stamp& s, const Block& block, const Lane& lane, const Horizon& h) {
+  if (s.asynchronous || s.time < h.launch || lane.learnt || block.learnt) return false;
+  if (s.time < h.own) return s.time < block.begin;  // of another block, or of an earlier turn of this one
+  return s.time >= block.barrier &&
+         (s.thread / kWarpSize != lane.warp() ||
+          (s.time >= block.warp[lane.warp()] && s.time >= lane.known[s.thread % kWarpSize]));
+}
+
+/// The word was written, by what happened before or was this thread.
+CAPSTONE_QUICK bool is_readable(const Cell& cell, const Lane& lane, const Horizon& h) {
+  return cell.ready >= h.ready_from && is_settled(cell.write, lane, h);
+}
+/// A read by the same warp since all of it met last: ordered with `me` by flags at most.
+CAPSTONE_QUICK bool is_peer(const Stamp& s, const Stamp& me) {
+  return s.time == me.time && s.thread / kWarpSize == me.thread / kWarpSize && !s.asynchronous;
+}
+/// As read_cell() (shadow.cpp). @return false when more is needed to decide; then nothing has been done
+CAPSTONE_QUICK bool quick_read(Cell& cell, const Stamp& me, const Block& block, const Lane& lane,
+                               const Horizon& h) {
+  if (!is_readable(cell, lane, h)) return false;
+  if (cell.spread == h.floor) return true;
+  if (cell.ready == kSplit) return false;
+  Stamp &a = cell.reads[0], &b = cell.reads[1];
+  if (is_settled(a, lane, h)) {
+    a = me;
+    return true;
+  }
+  const bool peer = is_peer(a, me) && !lane.learnt && !block.learnt;
+  if (!peer && !is_unordered(a, block, lane, h)) return false;
+  auto far = [&](const Stamp& s, const Stamp& t) {
+    return (s.time < h.own) != (t.time < h.own) || s.thread / kWarpSize != t.thread / kWarpSize;
   };
-  if (cell.ready < ready_from || !settled(cell.write)) return false;
-  if (!kWrite) return cell.spread == floor;
-  if (cell.ready == kSplit || !settled(cell.reads[0]) || !settled(cell.reads[1])) return false;
-  cell.write = me;
-  cell.spread = 0;
+  if (is_settled(b, lane, h)) {
+    b = me;
+  } else {
+    if (peer && is_peer(b, me)) return true;
+    if (!is_unordered(b, block, lane, h)) return false;
+    if (!far(a, b) && far(a, me)) b = me;
+  }
+  if (far(a, b)) cell.spread = h.floor;
   return true;
 }
-template <unsigned N, bool kWrite>
-inline bool quick_touches(Shadow& shadow, std::size_t offset, const Stamp& me, Time floor, Time own,
-                          Time ready_from) {
-  if (N < 4) return false;
-  for (unsigned i = 0; i < N; i += 4)
-    if (!quick_touch<kWrite>(shadow.word(offset + i), me, floor, own, ready_from)) return false;
+/// The same with fewer questions, for the first reader and for those of a word that has enough of them.
+CAPSTONE_QUICK bool quickest_read(Cell& cell, const Lane& lane, SiteId site, Time floor, Time ready_from) {
+  if (cell.ready < ready_from || cell.write.time >= floor || cell.write.asynchronous) return false;
+  if (cell.spread == floor) return true;
+  if (cell.ready == kSplit || cell.reads[0].time >= floor || cell.reads[0].asynchronous) return false;
+  cell.reads[0] = stamp_of(lane, site, false);
+  return true;
+}
+/// As write_cell().
+CAPSTONE_QUICK bool quick_write(Cell& cell, const Stamp& me, const Lane& lane, const Horizon& h) {
+  if (cell.ready < h.ready_from || cell.ready == kSplit || !is_settled(cell.write, lane, h) ||
+      !is_settled(cell.reads[0], lane, h) || !is_settled(cell.reads[1], lane, h))
+    return false;
+  cell.write = me;
+  cell.spread = 0;
   return true;
 }
 
 inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned bytes, bool write,
                                   std::uint32_t pc) {
-  Allocation*& hint = sites[site].hint;
-  if (__builtin_expect(hint && hint->contains(address, bytes), 1)) return hint;
+  Spotter& spotter = spotters[sites[site].pc];
+  if (spotter.hint && spotter.hint->contains(address, bytes)) {
+    spotter.written = spotter.hint->written;
+    return spotter.hint;
+  }
   Allocation* found = allocation_at(address, bytes, write, pc);
-  if (found) hint = found;
+  if (found) spotter.look_at(found);
   return found;
 }
 
@@ -92,55 +153,121 @@ void require_finished(const Lane& lane, std::uintptr_t address, std::size_t byte
 void host_access(std::uintptr_t address, bool write, std::uint32_t pc);
 
 template <unsigned N, bool kWrite, bool kVolatile>
-inline void access(const volatile void* pointer, std::uint32_t pc) {
-  memory_is_current();
+[[gnu::noinline]] void access(const volatile void* pointer, std::uint32_t pc) {
+  if (duties & kSettle) settle();
   Lane* lane = this_lane;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!lane) {
-    if (__builtin_expect(!this_block, 0)) host_access(reinterpret_cast<std::uintptr_t>(pointer), kWrite, pc);
+    if (host_is_watched && !this_block) host_access(address, kWrite, pc);
     return;
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (on_a_stack(address)) {
-    if (__builtin_expect(!lane->results.empty(), 0)) require_finished(*lane, address, N, kWrite, pc);
+    if (!lane->results.empty()) require_finished(*lane, address, N, kWrite, pc);
     return;
   }
   if (kVolatile && !kWrite) spin_hint();  // a loop that polls a flag
   if (kVolatile && kWrite) before_store(*lane, address);
-  if (__builtin_expect(address % N != 0, 0)) misaligned(N, kWrite, pc);
+  if (address % N != 0) misaligned(N, kWrite, pc);
   Block& block = *this_block;
-  if (__builtin_expect(!block.doubts.empty(), 0)) settle_doubts(block);
   const SiteId site = site_at(pc, N, kWrite, false);
-  const std::size_t offset = address - block.shared;
-  const Stamp me = stamp_of(*lane, site, kVolatile);
-  if (offset < block.shared_bytes) {
-    trace(block, *lane, site, offset | kSharedBit);
-    // Other blocks of a cluster know nothing of this one's barriers.
-    if (!kVolatile && !block.cluster &&
-        quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin))
-      return;
-    require_shared_variable(block, offset, N, kWrite, pc);
-    touch_range(block, *lane, {nullptr, &block, offset}, N, !kWrite, kWrite, me);
-  } else if (Block* home =
-                 __builtin_expect(block.cluster != nullptr, 0) ? home_of(block, address) : nullptr) {
-    const Spot place = Spot::in(*home, address);
+  Spot place{};
+  if (!find_place(block, address, N, kWrite, site, place)) return;
+  if (place.home)
     trace(block, *lane, site, place.offset | kSharedBit);
-    require_shared_variable(*home, place.offset, N, kWrite, pc);
-    touch_range(block, *lane, place, N, !kWrite, kWrite, me);
-  } else {
-    Allocation* allocation = allocation_for(site, address, N, kWrite, pc);
-    if (!allocation) return;
-    if (allocation->counted) trace(block, *lane, site, address);
-    const std::size_t at = address - allocation->begin;
-    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.floor,
-                                               block.last_turn, allocation->written ? 0 : 1))
-      touch_range(block, *lane, {allocation, nullptr, at}, N, !kWrite, kWrite, me);
-  }
+  else if (place.allocation->counted)
+    trace(block, *lane, site, address);
+  const Stamp me = stamp_of(*lane, site, kVolatile);
+  touch_range(block, *lane, place, N, !kWrite, kWrite, me);
   if (!kVolatile) return;
   pass_flag(block, *lane, address, !kWrite, kWrite);
   if (kWrite)
     relaxed_write(*lane, address, N, me, false);
   else
     relaxed_read(block, *lane, address, N, lane->last_fence, pc);
+}
+
+/// What an access of N bytes looks at: the cells of its words, or of its bytes.
+template <unsigned N>
+inline constexpr unsigned kCellsOf = N < 4 ? N : N / 4;
+
+/// Reads of words whose readers are still to be kept. `allocation`: null: in the block's shared memory.
+template <unsigned N>
+[[gnu::noinline]] void read_words(const void* pointer, std::uint32_t pc, Cell* cells,
+                                  const Allocation* allocation) {
+  Block& block = *this_block;
+  Lane& lane = *this_lane;
+  const SiteId site = spotters[pc].site;
+  const Stamp me = stamp_of(lane, site, false);
+  const Horizon h = horizon_of(block, allocation);
+  for (unsigned i = 0; i < kCellsOf<N>; ++i)
+    if (!quick_read(cells[i], me, block, lane, h)) return access<N, false, false>(pointer, pc);
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!allocation)
+    trace(block, lane, site, (address - block.shared) | kSharedBit);
+  else if (allocation->counted)
+    trace(block, lane, site, address);
+}
+
+/// @param words, bytes  Spotter::cells, byte_cells of the memory
+template <unsigned N, bool kWrite, bool kShared, bool kCounts>
+CAPSTONE_QUICK void quick_access(const void* pointer, std::uint32_t pc, const Spotter& spotter,
+                                 const Block& block, Lane& lane, std::uintptr_t words, std::uintptr_t bytes,
+                                 std::uint64_t traced) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address % N != 0 || lane.traced + 1 == kTraceCapacity) return access<N, kWrite, false>(pointer, pc);
+  auto* cells = reinterpret_cast<Cell*>(words + address / 4 * sizeof(Cell));
+  if (N < 4) {  // the word must have been split, and not by an earlier block
+    if (cells->ready != kSplit || (kShared && cells->spread < block.begin))
+      return access<N, kWrite, false>(pointer, pc);
+    cells = reinterpret_cast<Cell*>(bytes + address * sizeof(Cell));
+  }
+  const Time floor = kShared ? block.barrier : running_launch.floor;
+  const Time ready_from = kShared ? block.begin : spotter.written ? 0 : 1;
+  for (unsigned i = 0; i < kCellsOf<N>; ++i) {
+    if (!kWrite && !quickest_read(cells[i], lane, spotter.site, floor, ready_from))
+      return read_words<N>(pointer, pc, cells, kShared ? nullptr : spotter.hint);
+    if (kWrite && !quick_write(cells[i], stamp_of(lane, spotter.site, false), lane,
+                               {floor, kShared ? block.begin : block.last_turn, ready_from, 0}))
+      return access<N, kWrite, false>(pointer, pc);
+  }
+  if (!kShared && !spotter.counted) return;
+  if (kCounts) keep_trace(lane, spotter.site, traced);
+  ++lane.traced;
+}
+
+/// As access(), and first looks as far as it can without a call.
+template <unsigned N, bool kWrite, bool kCounts>
+CAPSTONE_QUICK void looked_access(const void* pointer, std::uint32_t pc) {
+  Lane* const lane = this_lane;
+  if (!lane) {
+    if (host_is_watched) access<N, kWrite, false>(pointer, pc);
+    return;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const Spotter& spotter = spotters[pc];
+  const Block& block = *this_block;
+  if (address - spotter.begin < spotter.first)
+    return quick_access<N, kWrite, false, kCounts>(pointer, pc, spotter, block, *lane, spotter.cells,
+                                                   spotter.byte_cells, address);
+  const std::size_t offset = address - block.shared;
+  if (offset < block.quick_bytes && spotter.site)
+    return quick_access<N, kWrite, true, kCounts>(pointer, pc, spotter, block, *lane, block.cells,
+                                                  block.byte_cells, offset | kSharedBit);
+  if (!is_thread_state(address) && !running_launch.holds_argument(address) &&
+      !(on_a_stack(address) && lane->results.empty()))
+    access<N, kWrite, false>(pointer, pc);
+}
+
+template <unsigned N, bool kWrite>
+[[gnu::noinline]] void dutiful_access(const void* pointer, std::uint32_t pc) {
+  if (duties & kSettle) return access<N, kWrite, false>(pointer, pc);
+  looked_access<N, kWrite, true>(pointer, pc);
+}
+/// What the compiler calls before a plain access.
+template <unsigned N, bool kWrite>
+CAPSTONE_QUICK void plain_access(const void* pointer, std::uint32_t pc) {
+  if (duties) return dutiful_access<N, kWrite>(pointer, pc);
+  looked_access<N, kWrite, false>(pointer, pc);
 }
 
 inline std::uint32_t number(const void* pc) {

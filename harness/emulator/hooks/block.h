@@ -59,22 +59,25 @@ struct MultiplierReads {
   std::vector<Time> finished;  ///< by group, from 0 on, as far as a thread waited: when
 };
 
-/// One CUDA thread.
-struct Lane {
+/// One CUDA thread. What each access needs comes first.
+struct alignas(64) Lane {
   Time time = 0;             ///< of its accesses; advances when others may have learnt of it
   std::uint32_t linear = 0;  ///< in its block
   std::uint32_t traced = 0;
   SiteId* trace_sites = nullptr;  ///< [kTraceCapacity]
   std::uint64_t* trace_addresses = nullptr;
-  /// of each lane of its warp: what was stamped before that happened before
-  Time known[kWarpSize];
   std::unique_ptr<Knowledge> learnt;  ///< through flags; null: nothing
   /// what it knew at its last fence: published by its next atomic write
   std::shared_ptr<const Knowledge> fenced;
+  bool uses_engines = false;         ///< something of what stands last here was used in this block
   Time last_fence = 0;               ///< or operation that is ordered like one
   std::shared_ptr<Time> next_fence;  ///< will hold the time of its next fence; null: nothing waits for that
   std::uintptr_t loaded = 0;         ///< where it last loaded an atomic or volatile value; 0: it stored since
   unsigned interruptions = 0;        ///< between such a load and the store
+  /// of each lane of its warp: what was stamped before that happened before
+  Time known[kWarpSize];
+
+  // Of copy engines, wgmma and tcgen05: reset only where `uses_engines` is set.
   std::vector<PendingCopy> open;
   std::vector<std::vector<PendingCopy>> committed;
   std::vector<PendingStore> open_stores;
@@ -117,6 +120,8 @@ struct Block {
   std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
   const void* cluster = nullptr;              ///< blocks with the same one reach each other's shared memory
   std::unique_ptr<Shadow> shadow;             ///< of shared memory
+  std::uintptr_t cells = 0, byte_cells = 0;   ///< as Spotter::cells
+  std::size_t quick_bytes = 0;  ///< for the quick path; 0 in a cluster: others know nothing of its barriers
   /// offset, bytes: the shared memory that may be touched
   std::vector<std::pair<std::size_t, std::size_t>> variables;
   std::vector<Lane> lanes;                  ///< [kMaxThreads]
@@ -148,8 +153,8 @@ inline Block* home_of(Block& block, std::uintptr_t address) {
   return nullptr;
 }
 
-extern thread_local Block* this_block CAPSTONE_TLS;  // null outside of kernels
-extern thread_local Lane* this_lane CAPSTONE_TLS;    // null while no thread of a kernel runs
+extern thread_local __constinit Block* this_block CAPSTONE_TLS;  // null outside of kernels
+extern thread_local __constinit Lane* this_lane CAPSTONE_TLS;    // null while no thread of a kernel runs
 
 /// A launch before the running one that a GPU may run at the same time.
 struct ConcurrentLaunch {
@@ -218,9 +223,12 @@ void forget_relaxed_writes();
 
 // ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -------------------------------
 void trace_is_full(Block& block, Lane& lane);
-inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) {
+inline void keep_trace(Lane& lane, SiteId site, std::uint64_t address) {
   lane.trace_sites[lane.traced] = site;
   lane.trace_addresses[lane.traced] = address;
+}
+inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) {
+  if (counting()) keep_trace(lane, site, address);
   if (__builtin_expect(++lane.traced == kTraceCapacity, 0)) trace_is_full(block, lane);
 }
 /// The lanes of a warp are together: everything traced so far is counted.
@@ -228,5 +236,7 @@ void count_warp(Block& block, unsigned warp);
 
 // ---- shadow.cpp: races and uninitialised reads ------------------------------------------------------------
 void settle_doubts(Block& block);
+/// What kSettle asks for.
+void settle();
 
 }  // namespace capstone_emu::hooks

@@ -130,10 +130,12 @@ void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero
   touch_range(block, lane, {nullptr, &block, offset}, bytes, false, true,
               {kUnfinished, site, lane.linear, false, true});
   lane.open.push_back({to, bytes});
+  lane.uses_engines = true;
 }
 
 void copies_committed() {
   if (!this_lane) return;
+  this_lane->uses_engines = true;
   this_lane->committed.push_back(std::move(this_lane->open));
   this_lane->open.clear();
 }
@@ -188,11 +190,13 @@ void bulk_store(const void* to, const void* from, unsigned bytes, bool reduces, 
   if (!this_lane) return;
   bulk_access(from, bytes, false, false, true, number(pc) - 1);
   bulk_access(to, bytes, true, reduces, !reduces, number(pc));
+  this_lane->uses_engines = true;
   this_lane->open_stores.push_back({reduces ? nullptr : to, from, bytes});
 }
 
 void bulk_committed() {
   if (!this_lane) return;
+  this_lane->uses_engines = true;
   this_lane->committed_stores.push_back(std::move(this_lane->open_stores));
   this_lane->open_stores.clear();
 }

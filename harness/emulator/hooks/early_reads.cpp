@@ -8,7 +8,9 @@
 //     before the read. A poll reads again; a lost update, or a missing fence, makes the result wrong.
 //   - A thread that stores where it has just loaded lets other threads run in between.
 // Both are legal for every right kernel, so nothing is reported here: the outputs decide.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <unordered_map>
 
 #include "hooks/access.h"
@@ -41,6 +43,27 @@ std::unordered_map<std::uintptr_t, std::vector<Write>>& writes() {
   static auto* all = new std::unordered_map<std::uintptr_t, std::vector<Write>>;
   return *all;
 }
+/// Lines used last, by their number: a histogram writes few of them in turn, and a hash table is slow at
+/// that.
+struct RecentLine {
+  std::uintptr_t line;
+  std::vector<Write>* writes;  ///< null: none
+};
+RecentLine recent_lines[256];
+
+void forget_writes() {
+  writes().clear();
+  std::fill(std::begin(recent_lines), std::end(recent_lines), RecentLine{});
+}
+std::vector<Write>& writes_of(std::uintptr_t line) {
+  RecentLine& recent = recent_lines[line % std::size(recent_lines)];
+  if (!recent.writes || recent.line != line) {
+    if (writes().size() >= kMostLines) forget_writes();
+    recent = {line, &writes()[line]};
+  }
+  return *recent.writes;
+}
+
 std::vector<Finding>& notes() {
   static auto* all = new std::vector<Finding>;
   return *all;
@@ -78,6 +101,7 @@ void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned byt
     if (std::memcmp(place, write.before, bytes) != 0) note_early_read(block, home, write.stamp, pc);
     early_value.address = address;
     early_value.bytes = bytes;
+    duties |= kSettle;
     std::memcpy(early_value.now, place, bytes);
     std::memcpy(place, write.before, bytes);
     return true;  // from now on it is seen
@@ -87,11 +111,18 @@ void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned byt
 void relaxed_write(Lane& lane, std::uintptr_t address, unsigned bytes, const Stamp& me, bool fences) {
   lane.loaded = 0;
   if (bytes > kMostBytes) return;
-  if (writes().size() >= kMostLines) writes().clear();
-  std::vector<Write>& line = writes()[address / kMostBytes];
-  std::erase_if(line, [&](const Write& write) { return write.overlaps(address, bytes); });
-  Write& write = line.emplace_back(Write{address, bytes, me, {}, nullptr});
-  std::memcpy(write.before, reinterpret_cast<const void*>(address), bytes);
+  std::vector<Write>& line = writes_of(address / kMostBytes);
+  auto known = std::find_if(line.begin(), line.end(), [&](const Write& write) {
+    return write.address == address && write.bytes == bytes;
+  });
+  if (known == line.end()) {
+    std::erase_if(line, [&](const Write& write) { return write.overlaps(address, bytes); });
+    known = line.insert(line.end(), {address, bytes, me, {}, nullptr});
+  }
+  Write& write = *known;
+  write.stamp = me;
+  const void* const place = reinterpret_cast<const void*>(address);
+  bytes == 4 ? std::memcpy(write.before, place, 4) : std::memcpy(write.before, place, bytes);
   if (fences) {
     write.fenced = std::make_shared<const Time>(now);
   } else {
@@ -107,7 +138,7 @@ void before_store(Lane& lane, std::uintptr_t address) {
     yield_to_others();  // a thread that has not started gets its turn second
 }
 
-void forget_relaxed_writes() { writes().clear(); }
+void forget_relaxed_writes() { forget_writes(); }
 
 std::vector<Finding> take_early_reads() { return std::exchange(notes(), {}); }
 

@@ -11,7 +11,10 @@ using capstone_emu::hooks::access;
 using capstone_emu::hooks::access_range;
 using capstone_emu::hooks::atomic_access;
 using capstone_emu::hooks::block_executed;
+using capstone_emu::hooks::counting;
+using capstone_emu::hooks::duties;
 using capstone_emu::hooks::memory_is_current;
+using capstone_emu::hooks::plain_access;
 using capstone_emu::hooks::swap_begins;
 using capstone_emu::hooks::this_block;
 using capstone_emu::hooks::this_lane;
@@ -19,8 +22,8 @@ using capstone_emu::hooks::this_lane;
 #define CAPSTONE_PC static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)))
 
 #define CAPSTONE_ACCESSES(N)                                                         \
-  void __tsan_read##N(void* p) { access<N, false, false>(p, CAPSTONE_PC); }          \
-  void __tsan_write##N(void* p) { access<N, true, false>(p, CAPSTONE_PC); }          \
+  void __tsan_read##N(void* p) { plain_access<N, false>(p, CAPSTONE_PC); }           \
+  void __tsan_write##N(void* p) { plain_access<N, true>(p, CAPSTONE_PC); }           \
   void __tsan_volatile_read##N(void* p) { access<N, false, true>(p, CAPSTONE_PC); }  \
   void __tsan_volatile_write##N(void* p) { access<N, true, true>(p, CAPSTONE_PC); }  \
   void __tsan_unaligned_read##N(void* p) { access_range(p, N, false, CAPSTONE_PC); } \
@@ -67,8 +70,8 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
-void __tsan_vptr_update(void** p, void*) { access<8, true, false>(p, CAPSTONE_PC); }
-void __tsan_vptr_read(void** p) { access<8, false, false>(p, CAPSTONE_PC); }
+void __tsan_vptr_update(void** p, void*) { plain_access<8, true>(p, CAPSTONE_PC); }
+void __tsan_vptr_read(void** p) { plain_access<8, false>(p, CAPSTONE_PC); }
 
 CAPSTONE_ACCESSES(1)
 CAPSTONE_ACCESSES(2)
@@ -110,8 +113,9 @@ void* capstone_emu_memset(void* to, int value, std::size_t bytes) {
 }
 
 void __sanitizer_cov_trace_pc() {
+  if (!duties) return;
   memory_is_current();
-  if (this_lane) block_executed(CAPSTONE_PC);
+  if (counting() && this_lane) block_executed(CAPSTONE_PC);
 }
 
 }  // extern "C"

@@ -83,7 +83,7 @@ std::vector<Finding> take_findings() {
   // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm:
   // a stale value makes the swap fail.
   const auto begins_swap = [](const Party& p) {
-    return !p.write && !p.atomic && sites[site_ids[p.pc - text_begin]].begins_swap;
+    return !p.write && !p.atomic && sites[spotters[p.pc].site].begins_swap;
   };
   std::erase_if(found, [&](const Finding& f) {
     return f.kind == FindingKind::kRace &&

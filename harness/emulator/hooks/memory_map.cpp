@@ -6,6 +6,9 @@
 #include "hooks/reserve.h"
 
 namespace capstone_emu::hooks {
+
+bool host_is_watched = false;
+
 namespace {
 
 std::map<std::uintptr_t, std::unique_ptr<Allocation>>& table() {
@@ -37,7 +40,7 @@ void remove_allocation(const void* begin) {
   auto it = table().find(address_of(begin));
   if (it == table().end()) return;
   for (SiteId id = 1; id <= site_count(); ++id)
-    if (sites[id].hint == it->second.get()) sites[id].hint = nullptr;
+    if (hint_of(sites[id]) == it->second.get()) spotters[sites[id].pc].look_at(nullptr);
   table().erase(it);
 }
 
@@ -63,6 +66,19 @@ void mark_written(const void* begin, std::size_t bytes) {
     a->shadow.byte(i).ready = 1;
     ++i;
   }
+}
+
+void Spotter::look_at(Allocation* allocation) {
+  hint = allocation;
+  begin = first = cells = byte_cells = 0;
+  const unsigned size = std::max<unsigned>(sites[site].size, 1);
+  if (!allocation || allocation->begin % 4 != 0 || allocation->bytes < size) return;
+  written = allocation->written;
+  counted = allocation->counted;
+  begin = allocation->begin;
+  first = allocation->bytes - size + 1;
+  cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.word(0)) - begin / 4 * sizeof(Cell);
+  byte_cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.byte(0)) - begin * sizeof(Cell);
 }
 
 Allocation* find_allocation(std::uintptr_t address) {

@@ -75,6 +75,8 @@ void add_allocation(const void* begin, std::size_t bytes, std::string name, bool
                     bool counted = true);
 void remove_allocation(const void* begin);
 void mark_written(const void* begin, std::size_t bytes);
+/// Some allocation was a tensor. If not, what the host touches need not be looked up.
+extern bool host_is_watched;
 /// The allocation that holds the address; null: none does.
 Allocation* find_allocation(std::uintptr_t address);
 /// "640 bytes past the end of `A` (4096 bytes)"; empty when nothing is near.

@@ -141,6 +141,7 @@ void reset(Lane& lane) {
   lane.next_fence.reset();
   lane.loaded = 0;
   lane.interruptions = 0;
+  if (!std::exchange(lane.uses_engines, false)) return;
   lane.open.clear();
   lane.committed.clear();
   lane.open_stores.clear();
@@ -212,6 +213,9 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   block.shared_bytes = shared.bytes;
   block.statics = static_cast<std::size_t>(shared.statics - shared.begin);
   block.cluster = cluster;
+  block.cells = reinterpret_cast<std::uintptr_t>(&block.shadow->word(0)) - block.shared / 4 * sizeof(Cell);
+  block.byte_cells = reinterpret_cast<std::uintptr_t>(&block.shadow->byte(0)) - block.shared * sizeof(Cell);
+  block.quick_bytes = cluster ? 0 : block.shared_bytes;
   block.variables.clear();
   block.doubts.clear();
   block.learnt.reset();
@@ -261,7 +265,9 @@ void thread_runs(unsigned linear) {
   memory_is_current();
   this_lane = &this_block->lanes[linear];
 }
-void warp_ends(unsigned warp) { count_warp(*this_block, warp); }
+void warp_ends(unsigned warp) {
+  if (counting()) count_warp(*this_block, warp);
+}
 
 void barrier_arrives(const void* pc) {
   if (this_lane) trace(*this_block, *this_lane, site_at(number(pc), 0, false, false), 0);

@@ -192,6 +192,7 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
 }  // namespace
 
 void add_launch(const LaunchConfig& config) {
+  if (!counting()) return;
   const auto executed_blocks = take_executed_blocks();
   KernelCounts& kernel = kernel_called(config.kernel, launched_function(executed_blocks));
   const std::uint64_t blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
@@ -204,23 +205,24 @@ void add_launch(const LaunchConfig& config) {
     if (!site.used) continue;
     kernel.sites[site.pc].add(site.counts);
     const std::string_view access = site.atomic ? "atomic" : site.write ? "store" : "load";
-    if (site.hint && site.counts.global_requests > 0)
-      kernel.arrays[{site.pc, {site.hint->name, false, access, site.hint->bytes}}].add(site.counts);
+    if (const Allocation* reached = hint_of(site); reached && site.counts.global_requests > 0)
+      kernel.arrays[{site.pc, {reached->name, false, access, reached->bytes}}].add(site.counts);
     if (site.shared) kernel.arrays[{site.pc, {short_name(site.shared), true, access, 0}}].add(site.counts);
-    site.counts = {};
-    site.shared = nullptr;
-    site.used = false;
+    site.forget();
   }
   for (const auto& [pc, times] : executed_blocks) kernel.executed[pc] += times;
 }
 
-void clear_report() {
+void begin_report(bool counts) {
+  count_accesses(counts);
+  for (SiteId id = 1; id <= site_count(); ++id) sites[id].forget();
   g_kernels.clear();
   take_findings();
   take_early_reads();
 }
 
-Report make_report(bool counts) {
+Report make_report() {
+  const bool counts = counting();
   const std::vector<Finding> findings = take_findings(), early = take_early_reads();
   const std::vector<FloatInstruction> instructions =
       counts ? instructions_that_ran() : std::vector<FloatInstruction>{};

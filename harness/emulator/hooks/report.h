@@ -12,14 +12,14 @@ namespace capstone_emu::hooks {
 void add_launch(const LaunchConfig& config);
 
 /// Forgets findings and counts: a run begins.
-void clear_report();
+/// @param counts  false: findings only, which is quicker
+void begin_report(bool counts);
 
 struct Report {
   Json json;                    ///< the whole report
   std::vector<Failure> errors;  ///< the findings that are errors
   std::string early_read;       ///< what may explain a wrong output; empty: nothing
 };
-/// @param counts  false: findings only, which is quicker
-Report make_report(bool counts);
+Report make_report();
 
 }  // namespace capstone_emu::hooks

@@ -121,7 +121,7 @@ void read_cell(const Context& c, Cell& cell, const Stamp& me) {
   } else if (b.time == 0 || same(b) || old(b) || (!far(a, b) && far(a, me))) {
     b = me;
   }
-  if (b.time && far(a, b)) cell.spread = c.phase;
+  if (b.time && far(a, b) && !old(b)) cell.spread = c.phase;
 }
 
 void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
@@ -133,6 +133,7 @@ void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
       Doubt doubt{c.place.address(), bytes, 0, cell.write, me};
       std::memcpy(&doubt.before, reinterpret_cast<const void*>(doubt.address), bytes);
       c.block.doubts.push_back(doubt);
+      duties |= kSettle;
     }
   }
   for (const Stamp& read : cell.reads)
@@ -247,6 +248,13 @@ void swap_begins(const volatile void* pointer, unsigned bytes) {
     if (read.time >= this_block->begin && !read.relaxed && !read.asynchronous &&
         read.thread == this_lane->linear)
       sites[read.site].begins_swap = true;
+}
+
+void settle() {
+  memory_is_current();
+  if (!this_lane) return;  // the runtime's own access: doubts are of the kernel's
+  duties &= kCount;
+  if (!this_block->doubts.empty()) settle_doubts(*this_block);
 }
 
 void settle_doubts(Block& block) {

@@ -4,15 +4,15 @@
 
 #include "hooks/reserve.h"
 
-// From the linker: where the program's code begins and ends.
-extern "C" const char __executable_start, etext;
+// From the linker: where the program's code ends.
+extern "C" const char etext;
 
 namespace capstone_emu::hooks {
 
 Site* sites = nullptr;
-SiteId* site_ids = nullptr;
+Spotter* spotters = nullptr;
 std::uint64_t* executed = nullptr;
-std::uint32_t text_begin = 0;
+std::uint8_t duties = kCount;
 
 namespace {
 
@@ -48,9 +48,8 @@ void Counts::add(const Counts& o) {
 
 void prepare_sites() {
   if (sites) return;
-  text_begin = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&__executable_start));
-  const std::size_t text = static_cast<std::size_t>(&etext - &__executable_start) + 16;
-  site_ids = reserve<SiteId>(text);
+  const std::size_t text = reinterpret_cast<std::uintptr_t>(&etext) + 16;
+  spotters = reserve<Spotter>(text);
   executed = reserve<std::uint64_t>(text);
   sites = reserve<Site>(kMaxSites);
 }
@@ -64,13 +63,13 @@ SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic) {
   site.size = static_cast<std::uint8_t>(size);
   site.write = write;
   site.atomic = atomic;
-  return site_ids[pc - text_begin] = id;
+  return spotters[pc].site = id;
 }
 
 SiteId site_count() { return g_sites; }
 
 void block_executed(std::uint32_t pc) {
-  std::uint64_t& count = executed[pc - text_begin];
+  std::uint64_t& count = executed[pc];
   if (__builtin_expect(count == 0, 0)) g_executed_blocks.push_back(pc);
   ++count;
 }
@@ -78,7 +77,7 @@ void block_executed(std::uint32_t pc) {
 std::vector<std::pair<std::uint32_t, std::uint64_t>> take_executed_blocks() {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;
   for (std::uint32_t pc : g_executed_blocks) {
-    std::uint64_t& count = executed[pc - text_begin];
+    std::uint64_t& count = executed[pc];
     taken.emplace_back(pc, count);
     count = 0;
   }

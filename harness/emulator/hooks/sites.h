@@ -30,28 +30,61 @@ struct Site {
   std::uint8_t size = 0;  ///< [B] of one lane's access; 0: a barrier
   bool write = false, atomic = false, used = false;
   bool begins_swap = false;      ///< its value goes into a compare-and-swap of the same place
-  Allocation* hint = nullptr;    ///< where it last went in global memory
   const char* shared = nullptr;  ///< the shared variable that it reached in this launch, as its slot names it
   Counts counts;
+  /// A launch begins.
+  void forget() {
+    counts = {};
+    shared = nullptr;
+    used = false;
+  }
 };
 
 using SiteId = std::uint32_t;
 inline constexpr SiteId kMaxSites = 1u << 20;
 
-extern Site* sites;       // [kMaxSites], by id; 0 is none
-extern SiteId* site_ids;  // by pc - text_begin
-// by pc - text_begin: how often the basic block with this call ran in this launch
+struct Cell;
+
+/// What an access must know of its place at once: one cache line.
+struct alignas(64) Spotter {
+  SiteId site;       ///< 0: none yet
+  bool written;      ///< `hint` was, all of it; may be behind
+  bool counted;      ///< as of `hint`
+  Allocation* hint;  ///< where it last went in global memory; null: nowhere yet
+  // The quick path's part of `hint`; all 0 where it has none.
+  std::uintptr_t begin;  ///< of its memory
+  std::uintptr_t first;  ///< accesses that begin at less than `first` bytes from there lie in it
+  /// of the cells of address 0, if memory were an array from there on: of words, and of bytes
+  std::uintptr_t cells, byte_cells;
+  void look_at(Allocation* allocation);
+};
+static_assert(sizeof(Spotter) == 64);
+
+extern Site* sites;        // [kMaxSites], by id; 0 is none
+extern Spotter* spotters;  // by pc
+// by pc: how often the basic block with this call ran in this launch
 extern std::uint64_t* executed;
-extern std::uint32_t text_begin;
+
+/// What hooks do in addition to a look at the shadow, as bits, so that one test tells that it is nothing.
+enum Duty : std::uint8_t {
+  kCount = 1,   ///< accesses and basic blocks; else only findings are wanted, which is quicker
+  kSettle = 2,  ///< an early value is shown, or a block has doubts: settle() (block.h). May be set without
+};
+extern std::uint8_t duties;
+inline bool counting() { return duties & kCount; }
+inline void count_accesses(bool wanted) {
+  duties = static_cast<std::uint8_t>(wanted ? duties | kCount : duties & ~kCount);
+}
 
 /// Reserves the tables. Once, before the first kernel.
 void prepare_sites();
 SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic);
 
 inline SiteId site_at(std::uint32_t pc, unsigned size, bool write, bool atomic) {
-  const SiteId id = site_ids[pc - text_begin];
+  const SiteId id = spotters[pc].site;
   return __builtin_expect(id != 0, 1) ? id : new_site(pc, size, write, atomic);
 }
+inline Allocation* hint_of(const Site& site) { return spotters[site.pc].hint; }
 /// Sites so far; ids are 1 … count.
 SiteId site_count();
 

@@ -30,6 +30,7 @@ void tensor_moved(const void* word, bool write, const void* pc) {
   sites[site].used = true;
   (write ? sites[site].counts.tensor_stored : sites[site].counts.tensor_loaded) += 4;
   lane.tensor_moves.push_back({word, write});
+  lane.uses_engines = true;
 }
 
 void tensor_moves_awaited(bool writes) {
@@ -60,6 +61,7 @@ void engine_touches(const void* begin, unsigned bytes, bool reads, bool writes, 
     if (writes) sites[site].counts.engine_written += bytes;
   }
   lane.engine.push_back({begin, bytes, writes});
+  lane.uses_engines = true;
 }
 
 /// A commit covers all that its thread has issued, also what an earlier commit has told another barrier.

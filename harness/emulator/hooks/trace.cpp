@@ -125,7 +125,8 @@ std::uint32_t running_lanes(const Block& block, unsigned warp) {
 void count_warp(Block& block, unsigned warp) {
   Lane* lanes = &block.lanes[warp * kWarpSize];
   const unsigned width = width_of(block, warp);
-  if (!count_converged(block, lanes, width, lanes[0].traced)) count_diverged(block, lanes, width, 0);
+  if (counting() && !count_converged(block, lanes, width, lanes[0].traced))
+    count_diverged(block, lanes, width, 0);
   for (unsigned l = 0; l < width; ++l) lanes[l].traced = 0;
 }
 
@@ -141,6 +142,8 @@ void trace_is_full(Block& block, Lane& lane) {
   };
   for (unsigned i = 0; i < kMaxYields && lane.traced == kTraceCapacity && someone_is_behind(); ++i)
     yield_to_others();
+  if (!counting() && lane.traced == kTraceCapacity)
+    for (unsigned l = 0; l < width_of(block, warp); ++l) lanes[l].traced = 0;
   if (lane.traced == kTraceCapacity)
     count_diverged(block, lanes, width_of(block, warp), running_lanes(block, warp));
   if (lane.traced == kTraceCapacity) count_diverged(block, lanes, width_of(block, warp), 0);

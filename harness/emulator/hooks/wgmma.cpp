@@ -22,12 +22,13 @@ void add_result(Lane& lane, const PendingResult& fresh) {
       return;
     }
   lane.results.push_back(fresh);
+  lane.uses_engines = true;
 }
 
 }  // namespace
 
 void report_wgmma() {
-  if (this_lane) this_lane->multiplies = true;
+  if (this_lane) this_lane->multiplies = this_lane->uses_engines = true;
 }
 
 void hooks::note_results(const void* const* results, unsigned count, bool loaded, std::uint32_t pc) {
@@ -69,6 +70,7 @@ namespace observe {
 
 void multiplies_committed() {
   if (!this_lane) return;
+  this_lane->uses_engines = true;
   ++this_lane->result_groups;
   note_step(WaitStep::kCommit);
 }

@@ -12,7 +12,7 @@ namespace capstone::rewriter {
 namespace {
 
 // On the lambda around a launch: it reads the arguments from the host's stack, which kernels must not touch.
-const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\")))";
+const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\"), no_sanitize_coverage))";
 constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
                            kDevice = "capstone_emu_device", kClusterDims = "capstone_emu_cluster_dims",
                            kLaunchBounds = "capstone_emu_launch_bounds", kObserved = "observed_by_hooks";

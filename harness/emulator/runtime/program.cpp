@@ -13,6 +13,7 @@
 #include "runtime/time_limit.h"
 #if CAPSTONE_EMULATOR_HOOKS
 #include "hooks/report.h"
+#include "hooks/sites.h"
 #endif
 
 extern "C" {
@@ -84,7 +85,7 @@ int report_descriptor() {
 /// Findings of the hooks at which no kernel stopped.
 bool report_findings(int& status) {
   const int descriptor = report_descriptor();
-  const hooks::Report observed = hooks::make_report(descriptor >= 0);
+  const hooks::Report observed = hooks::make_report();
   if (descriptor >= 0) {
     const std::string text = observed.json.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -153,6 +154,9 @@ __attribute__((constructor)) void start() {
   set_host_failure_handler([](const Failure& failure) { end_with(failure); });
   set_refusal_handler(print_refusal);
   pointers_are_checked() = true;
+#if CAPSTONE_EMULATOR_HOOKS
+  hooks::count_accesses(report_descriptor() >= 0);
+#endif
   limit_time();
   std::set_terminate(on_terminate);
   ::on_exit(at_exit, nullptr);

@@ -352,6 +352,24 @@ inline bool BlockRunner::ended_in_one_row() {
   return true;
 }
 
+/// The instrumented build has no rows. There, too, a thread that ends needs few questions if nothing waits
+/// for it and it is not the last of its warp. @return true if the next one runs now
+inline bool BlockRunner::goes_on_quickly() {
+  if (!observe::kOn || arrived_ || cluster_ || thread_->has_copies || started_ == count_ || !ready_.empty())
+    return false;
+  Warp& warp = warps_[thread_->linear / kWarpSize];
+  const unsigned exited = warp.exited | 1u << (thread_->linear % kWarpSize);
+  if (warp.waiting || exited == warp.present) return false;
+  warp.exited = exited;
+  thread_->state = State::kDone;
+  ++done_;
+  fruitless_yields_ = barriers_ = 0;
+  Thread& next = threads_[start_order_[started_++]];
+  next.fiber = thread_->fiber;
+  enter(next);
+  return true;
+}
+
 // Runs threads on one stack for as long as they end without waiting: a kernel without barriers never
 // switches.
 void BlockRunner::fiber_loop() {
@@ -360,6 +378,7 @@ void BlockRunner::fiber_loop() {
   for (;;) {
     begin_row();
     body(arguments);
+    if (goes_on_quickly()) continue;
     Fiber* fiber = thread_->fiber;
     Thread* next = nullptr;
     if (!ended_in_one_row()) {

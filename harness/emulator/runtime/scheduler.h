@@ -307,6 +307,7 @@ class BlockRunner {
   void begin_row();
   void settle();
   bool ended_in_one_row();
+  bool goes_on_quickly();
   Thread* next_unstarted();
   Thread* take_ready();
   Thread* pick();

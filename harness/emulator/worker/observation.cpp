@@ -36,7 +36,7 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
   static std::vector<const char*> known;
   for (const char* begin : known) hooks::remove_allocation(begin);
   known.clear();
-  hooks::clear_report();
+  hooks::begin_report(request.value("observe", false));
   hooks::record_waits(request.value("waits", false));
   auto add = [&](std::size_t at, std::size_t bytes, std::string name, bool written, bool device) {
     if (at > arena_bytes || bytes > arena_bytes - at)
@@ -44,6 +44,7 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
     if (bytes == 0) return;
     hooks::add_allocation(arena + at, bytes, std::move(name), written);
     hooks::find_allocation(reinterpret_cast<std::uintptr_t>(arena + at))->tensor = device;
+    hooks::host_is_watched |= device;
     known.push_back(arena + at);
   };
   if (!request.contains("extents")) return add(0, arena_bytes, "the arena", true, false);
@@ -55,7 +56,7 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
 
 int finish_observation(const Json& request, Json& answer) {
   const bool wanted = request.value("observe", false);
-  const hooks::Report report = hooks::make_report(wanted);
+  const hooks::Report report = hooks::make_report();
   if (answer.value("ok", false) && !report.errors.empty()) answer = answer_of(report.errors.front());
   if (!report.early_read.empty()) answer["early_read"] = report.early_read;
   if (!wanted) return -1;

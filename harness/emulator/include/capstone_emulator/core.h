@@ -53,7 +53,7 @@ inline constexpr bool observed_by_hooks = true;
 #elif !CAPSTONE_EMULATED
 inline constexpr bool observed_by_hooks = false;
 #endif
-#define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread")))
+#define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 /// Synchronisation through an object in memory: what threads did before they released happened before an
 /// acquire returns.
 void release_through(const void* object);
@@ -244,15 +244,11 @@ struct Row {
   Index3 index = running_index();
   static Index3 running_index();
   /// The running thread has ended. @return true if the one behind it runs now
-  bool next();
+  template <class Index>
+  bool next(Index& current);
 };
 template <class Body>
-CAPSTONE_UNOBSERVED inline __attribute__((always_inline)) void run_row(const Body& body) {
-  if constexpr (observed_by_hooks) return body();
-  Row row;
-  do body();
-  while (row.next());
-}
+void run_row(const Body& body);
 
 // ---- asynchronous copies: done at issue or as late as legal, as the schedule says -------------------------
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled);

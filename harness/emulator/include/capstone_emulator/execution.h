@@ -4,16 +4,23 @@
 // programs write `dim3 blockDim(16, 16);` in host code.
 #include "core.h"
 
-extern thread_local __constinit uint3 threadIdx __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
-extern thread_local __constinit uint3 blockIdx __asm__("capstone_emu_block_index") CAPSTONE_TLS;
-extern thread_local __constinit dim3 blockDim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
-extern thread_local __constinit dim3 gridDim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
+namespace capstone_emu {
+/// Constants where hooks observe, so that reading them is no access. In a row of threads they change.
+template <class T>
+using BuiltIn = std::conditional_t<observed_by_hooks, const T, T>;
+}  // namespace capstone_emu
+extern thread_local __constinit capstone_emu::BuiltIn<uint3> threadIdx __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<uint3> blockIdx __asm__("capstone_emu_block_index") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<dim3> blockDim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<dim3> gridDim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
 inline constexpr int warpSize = 32;
 
 namespace capstone_emu {
 
 inline __attribute__((always_inline)) Index3 Row::running_index() { return {threadIdx.x, threadIdx.y, threadIdx.z}; }
-inline __attribute__((always_inline)) bool Row::next() {
+/// @param current  threadIdx
+template <class Index>
+inline __attribute__((always_inline)) bool Row::next(Index& current) {
   if (++linear >= thread_state.row_end) return false;
   if (__builtin_expect(++index.x == blockDim.x, 0)) {
     index.x = 0;
@@ -21,14 +28,25 @@ inline __attribute__((always_inline)) bool Row::next() {
       index.y = 0;
       ++index.z;
     }
-    threadIdx.y = index.y;
-    threadIdx.z = index.z;
+    current.y = index.y;
+    current.z = index.z;
   }
-  threadIdx.x = index.x;
+  current.x = index.x;
   thread_state.linear = linear;
   thread_state.lane = linear % static_cast<unsigned>(warpSize);
   thread_state.spin = 0;
   return true;
+}
+
+template <class Body>
+CAPSTONE_UNOBSERVED inline __attribute__((always_inline)) void run_row(const Body& body) {
+  if constexpr (observed_by_hooks) {
+    body();
+  } else {
+    Row row;
+    do body();
+    while (row.next(threadIdx));
+  }
 }
 
 inline Index3 index_of(dim3 d) { return {d.x, d.y, d.z}; }
