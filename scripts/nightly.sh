@@ -84,7 +84,7 @@ link_whole() {
 
 scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 ||
   { echo "build FAILED, see $out/build.log"; exit 1; }
-step suite ctest --preset release -j "$(($(nproc) * 3 / 2))"
+step suite ctest --preset release -j "$(nproc)"
 step lint lint_all
 step ladders measure_rungs
 step barriers scripts/mutate_barriers.sh

@@ -10,5 +10,4 @@ scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON -DCAPSTONE_WERROR=
 # Some tests hide the Toolkit; without a network they skip and say so.
 scripts/fetch_cuda_headers.sh ||
   echo "note: CUDA's headers could not be fetched; the tests without a Toolkit skip" >&2
-# Tests wait for the programs that they start and for time limits: a few more than processors keep these busy.
-ctest --preset release -j "$(($(nproc) * 3 / 2))" "$@"
+ctest --preset release -j "$(nproc)" "$@"
