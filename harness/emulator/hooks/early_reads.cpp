@@ -51,14 +51,10 @@ struct RecentLine {
 };
 RecentLine recent_lines[256];
 
-void forget_writes() {
-  writes().clear();
-  std::fill(std::begin(recent_lines), std::end(recent_lines), RecentLine{});
-}
 std::vector<Write>& writes_of(std::uintptr_t line) {
   RecentLine& recent = recent_lines[line % std::size(recent_lines)];
   if (!recent.writes || recent.line != line) {
-    if (writes().size() >= kMostLines) forget_writes();
+    if (writes().size() >= kMostLines) forget_relaxed_writes();
     recent = {line, &writes()[line]};
   }
   return *recent.writes;
@@ -122,7 +118,10 @@ void relaxed_write(Lane& lane, std::uintptr_t address, unsigned bytes, const Sta
   Write& write = *known;
   write.stamp = me;
   const void* const place = reinterpret_cast<const void*>(address);
-  bytes == 4 ? std::memcpy(write.before, place, 4) : std::memcpy(write.before, place, bytes);
+  if (bytes == 4)  // of a size that is known, it needs no call
+    std::memcpy(write.before, place, 4);
+  else
+    std::memcpy(write.before, place, bytes);
   if (fences) {
     write.fenced = std::make_shared<const Time>(now);
   } else {
@@ -138,7 +137,10 @@ void before_store(Lane& lane, std::uintptr_t address) {
     yield_to_others();  // a thread that has not started gets its turn second
 }
 
-void forget_relaxed_writes() { forget_writes(); }
+void forget_relaxed_writes() {
+  writes().clear();
+  std::fill(std::begin(recent_lines), std::end(recent_lines), RecentLine{});
+}
 
 std::vector<Finding> take_early_reads() { return std::exchange(notes(), {}); }
 

@@ -77,8 +77,8 @@ void Spotter::look_at(Allocation* allocation) {
   counted = allocation->counted;
   begin = allocation->begin;
   first = allocation->bytes - size + 1;
-  cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.word(0)) - begin / 4 * sizeof(Cell);
-  byte_cells = reinterpret_cast<std::uintptr_t>(&allocation->shadow.byte(0)) - begin * sizeof(Cell);
+  cells = allocation->shadow.words_from(begin);
+  byte_cells = allocation->shadow.bytes_from(begin);
 }
 
 Allocation* find_allocation(std::uintptr_t address) {

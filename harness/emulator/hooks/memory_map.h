@@ -43,8 +43,16 @@ class Shadow {
   Shadow& operator=(const Shadow&) = delete;
   Cell& word(std::size_t offset) { return words_[offset / 4]; }
   Cell& byte(std::size_t offset) { return bytes_[offset]; }
+  /// Of memory at `begin`: where the cells of address 0 would lie if it were part of it, of words and of
+  /// bytes.
+  std::uintptr_t words_from(std::uintptr_t begin) const {
+    return as_number(words_) - begin / 4 * sizeof(Cell);
+  }
+  std::uintptr_t bytes_from(std::uintptr_t begin) const { return as_number(bytes_) - begin * sizeof(Cell); }
 
  private:
+  static std::uintptr_t as_number(const Cell* cell) { return reinterpret_cast<std::uintptr_t>(cell); }
+
   std::size_t size_;
   Cell *words_, *bytes_;
 };

@@ -213,8 +213,8 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   block.shared_bytes = shared.bytes;
   block.statics = static_cast<std::size_t>(shared.statics - shared.begin);
   block.cluster = cluster;
-  block.cells = reinterpret_cast<std::uintptr_t>(&block.shadow->word(0)) - block.shared / 4 * sizeof(Cell);
-  block.byte_cells = reinterpret_cast<std::uintptr_t>(&block.shadow->byte(0)) - block.shared * sizeof(Cell);
+  block.cells = block.shadow->words_from(block.shared);
+  block.byte_cells = block.shadow->bytes_from(block.shared);
   block.quick_bytes = cluster ? 0 : block.shared_bytes;
   block.variables.clear();
   block.doubts.clear();

@@ -54,7 +54,7 @@ struct alignas(64) Spotter {
   // The quick path's part of `hint`; all 0 where it has none.
   std::uintptr_t begin;  ///< of its memory
   std::uintptr_t first;  ///< accesses that begin at less than `first` bytes from there lie in it
-  /// of the cells of address 0, if memory were an array from there on: of words, and of bytes
+  /// of its shadow: words_from(begin), bytes_from(begin)
   std::uintptr_t cells, byte_cells;
   void look_at(Allocation* allocation);
 };

@@ -97,8 +97,8 @@ class MatrixCode : OperandCode {
     const ElementType &a = element_or_fail(in.pieces[first + 1]), &b = element_or_fail(in.pieces[first + 2]);
     const Shape shape = shape_or_fail(in);
     const bool narrow = in.pieces[first] == "f16";
-    if (a.bits < 8 || (saturates && a.sum != "s32") || a.bits == 64 || a.bits != b.bits || shape.m != 64 || shape.n % 8 ||
-        shape.n > 256 || shape.k * a.bits != 256 || (!narrow && in.pieces[first] != a.sum))
+    if (a.bits < 8 || (saturates && a.sum != "s32") || a.bits == 64 || a.bits != b.bits || shape.m != 64 ||
+        shape.n % 8 || shape.n > 256 || shape.k * a.bits != 256 || (!narrow && in.pieces[first] != a.sum))
       throw Unsupported{};
     const auto to = vector(0);
     check(to, static_cast<std::size_t>(shape.n / (narrow ? 4 : 2)));

@@ -13,8 +13,8 @@
 namespace capstone_emu {
 namespace {
 
-constexpr unsigned kRowBytes =
-    32;  // of a matrix along K, for each of the kinds; a sparse A's B has twice that
+/// Of a matrix along K, for each of the kinds; a sparse A's B has twice that.
+constexpr unsigned kRowBytes = 32;
 
 [[noreturn]] void reject(const TensorSite& site, const std::string& message, const std::string& hint) {
   BlockRunner::current()->fail(FailureKind::kUndefinedBehaviour, site.file, site.line,
@@ -431,8 +431,8 @@ unsigned metadata_columns(TensorKind kind) { return kind == TensorKind::kF16 ? 1
 unsigned indices_of(TensorMemory& memory, const TensorMultiply& in, unsigned selector, unsigned row,
                     unsigned group) {
   const unsigned column = in.metadata & 0xffff;
-  if (in.kind ==
-      TensorKind::kF16) {  // rows r and r + 8 share a word; the upper 16 elements lie 8 lanes below
+  if (in.kind == TensorKind::kF16) {
+    // Rows r and r + 8 share a word; the upper 16 elements lie 8 lanes below.
     const unsigned lane = row / 16 * 16 + group / 4 * 8 + row % 8;
     return *memory.cell(lane, column + selector) >> (row / 8 % 2 * 16 + group % 4 * 4) & 15;
   }
@@ -443,8 +443,8 @@ unsigned indices_of(TensorMemory& memory, const TensorMultiply& in, unsigned sel
 Numbers expanded(const Numbers& stored, TensorMemory& memory, const TensorMultiply& in, const Shape& shape,
                  unsigned rows, const TensorSite& site) {
   Numbers numbers(std::size_t{rows} * shape.k, 0.f);
-  const unsigned unit = shape.packed_four ? 2 : 1,
-                 size = 4 * unit;  // elements that move together; of a group
+  const unsigned unit = shape.packed_four ? 2 : 1;  // elements that move together
+  const unsigned size = 4 * unit;                   // elements of a group
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned group = 0; group < shape.k / size; ++group) {
       const unsigned code = indices_of(memory, in, shape.selector, row, group);

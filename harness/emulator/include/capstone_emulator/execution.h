@@ -9,10 +9,14 @@ namespace capstone_emu {
 template <class T>
 using BuiltIn = std::conditional_t<observed_by_hooks, const T, T>;
 }  // namespace capstone_emu
-extern thread_local __constinit capstone_emu::BuiltIn<uint3> threadIdx __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
-extern thread_local __constinit capstone_emu::BuiltIn<uint3> blockIdx __asm__("capstone_emu_block_index") CAPSTONE_TLS;
-extern thread_local __constinit capstone_emu::BuiltIn<dim3> blockDim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
-extern thread_local __constinit capstone_emu::BuiltIn<dim3> gridDim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<uint3> threadIdx
+    __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<uint3> blockIdx
+    __asm__("capstone_emu_block_index") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<dim3> blockDim
+    __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
+extern thread_local __constinit capstone_emu::BuiltIn<dim3> gridDim
+    __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
 inline constexpr int warpSize = 32;
 
 namespace capstone_emu {

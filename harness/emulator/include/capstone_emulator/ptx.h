@@ -351,7 +351,7 @@ inline T saturated_difference(T a, T b) {
   if (!__builtin_sub_overflow(a, b, &difference)) return difference;
   return a < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
 }
-/// cvt.sat between integers.
+/// cvt.sat between integers; .satfinite of sums.
 template <class To, class From>
 inline To clamped_to(From value) {
   const __int128 wide = value, least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();

@@ -76,6 +76,9 @@ struct Bit {
 
 // ---- mma.sync, row.col: A is kRows x kDepth, B kDepth x 8. Layouts: PTX ISA, "Matrix fragments for mma" ---
 enum class Multiply { kProduct, kXor, kSaturate };
+/// Of products; integers do not overflow before they saturate or wrap.
+template <class Number>
+using SumOf = std::conditional_t<std::is_integral_v<Number>, std::int64_t, Number>;
 
 template <class A, class B, int kRows, int kDepth, Multiply kHow>
 struct Mma {
@@ -93,7 +96,7 @@ struct Mma {
   static void multiply(WarpOp* const* lanes, unsigned) {
     auto at = [&](int i) -> Lane& { return *static_cast<Lane*>(const_cast<void*>(lanes[i]->in)); };
     Number a[kRows][kDepth], b[kDepth][8];
-    std::conditional_t<std::is_integral_v<Number>, std::int64_t, Number> c[kRows][8];
+    SumOf<Number> c[kRows][8];
     for (int lane = 0; lane < 32; ++lane) {
       const Lane& from = at(lane);
       const int group = lane / 4, first = lane % 4 * kPack;
@@ -113,10 +116,9 @@ struct Mma {
         }
     for (int lane = 0; lane < 32; ++lane)
       for (int i = 0; i < kC; ++i) {
-        auto sum = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
-        if constexpr (kHow == Multiply::kSaturate)
-          sum = sum > 0x7fffffff ? 0x7fffffff : sum < -0x7fffffff - 1 ? -0x7fffffff - 1 : sum;
-        at(lane).c[i] = static_cast<Number>(sum);
+        const auto sum = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
+        if constexpr (kHow == Multiply::kSaturate) at(lane).c[i] = clamped_to<Number>(sum);
+        else at(lane).c[i] = static_cast<Number>(sum);
       }
   }
 
@@ -194,7 +196,7 @@ struct GroupMultiply {
 template <class A, class B, int kColumns, bool kNarrow, bool kSaturates>
 struct Wgmma {
   using Number = typename A::Number;
-  using Sum = std::conditional_t<std::is_integral_v<Number>, std::int64_t, Number>;
+  using Sum = SumOf<Number>;
   static constexpr int kBytes = A::kBits / 8, kDepth = 32 / kBytes, kPack = 4 / kBytes;
 
   template <class E>
@@ -236,10 +238,9 @@ struct Wgmma {
         for (int column = 0; column < kColumns; ++column) c[row][column] += a[row][k] * b[k][column];
     for (int lane = 0; lane < 32; ++lane)
       for (int i = 0; i < kColumns / 2; ++i) {
-        Sum sum = c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
-        if constexpr (kSaturates)
-          sum = sum > 0x7fffffff ? 0x7fffffff : sum < -0x7fffffff - 1 ? -0x7fffffff - 1 : sum;
-        set_accumulator(at(lane), i, static_cast<Number>(sum));
+        const Sum sum = c[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
+        if constexpr (kSaturates) set_accumulator(at(lane), i, clamped_to<Number>(sum));
+        else set_accumulator(at(lane), i, static_cast<Number>(sum));
       }
     wgmma_done();
   }
